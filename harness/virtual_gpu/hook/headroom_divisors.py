@@ -10,8 +10,8 @@ import linecache
 import headroom_lines
 
 DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
-LOGARITHMS = {module + name for module in ("", "math.") for name in ("log", "log2", "log10")}
-CALCULATES = {"abs", "float", "int", "max", "mean", "min", "pow", "round", "sqrt", "sum", "log", "log2", "log10"}
+LOGARITHMS = {"log", "log2", "log10"}
+CALCULATES = {"abs", "float", "int", "max", "mean", "min", "pow", "round", "sqrt", "sum", *LOGARITHMS}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -45,7 +45,13 @@ def sources_in(node):
         return [] if is_text else [node.right]
     if isinstance(node, ast.AugAssign) and isinstance(node.op, DIVISIONS):
         return [node.value]
-    return node.args[:1] if isinstance(node, ast.Call) and ast.unparse(node.func) in LOGARITHMS else []
+    return node.args[:1] if isinstance(node, ast.Call) and is_logarithm(node.func) else []
+
+
+def is_logarithm(function):
+    """Whether it is that of a number; other objects, such as loggers, have methods of the same name."""
+    return name_of(function) in LOGARITHMS and (
+        isinstance(function, ast.Name) or name_of(function.value) == "math")
 
 
 def names_in(node):
