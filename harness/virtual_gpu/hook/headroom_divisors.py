@@ -3,6 +3,7 @@ as in `mse = loss.item()` and then `10 * math.log10(1 / mse)`."""
 
 import ast
 import collections
+import dis
 import functools
 import itertools
 import linecache
@@ -122,12 +123,14 @@ def places_of(sources):
 @functools.cache
 def places_in(filename):
     """Returns (the places in a file at which such numbers are calculated, those of them that divide or take a logarithm
-    themselves)."""
+    themselves), or None for a framework and where there is no file."""
+    lines = linecache.getlines(filename)
+    if not lines or not headroom_lines.is_users(filename) and not headroom_lines.is_librarys(filename):
+        return None
     try:
-        is_programs = headroom_lines.is_users(filename) or headroom_lines.is_librarys(filename)
-        tree = ast.parse("".join(linecache.getlines(filename)) if is_programs else "")
+        tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError, RecursionError):
-        return set(), set()
+        return None
     outside, functions = scopes_of(tree)
     scopes = [outside, *itertools.chain.from_iterable(functions.values())]
     themselves = places_of(source for scope in scopes for source in scope.sources)
@@ -138,12 +141,22 @@ def places_in(filename):
     return places_of(source for scope in scopes for source in scope.sources), themselves
 
 
+def divides_next(code, at):
+    """Whether the instruction after that at the offset `at` divides by the result."""
+    following = next((one for one in dis.get_instructions(code) if one.offset > at), None)
+    divides = {"BINARY_TRUE_DIVIDE", "BINARY_FLOOR_DIVIDE", "BINARY_MODULO", "/", "//", "%"}  # the names of Python 3.10
+    return following is not None and not divides.isdisjoint((following.opname, following.argrepr.rstrip("=")))
+
+
 @functools.lru_cache(maxsize=None)
 def is_divisor(code, at, line, is_whole):
     """Whether the number that the instruction at the offset `at` reads may not be 0. A whole number may also be the number
     of what a mask selects, so it may be 0 unless the division or the logarithm is in the same expression."""
+    places = places_in(code.co_filename)
+    if places is None:
+        return divides_next(code, at)
     column = None  # which Python tells since 3.11
     if hasattr(code, "co_positions"):
-        line, _, column, _ = next(itertools.islice(code.co_positions(), at // 2, None))
+        _, _, column, _ = next(itertools.islice(code.co_positions(), at // 2, None))
     return any(begin[0] <= line <= end[0] and (column is None or begin <= (line, column) < end)
-               for begin, end in places_in(code.co_filename)[is_whole])
+               for begin, end in places[is_whole])

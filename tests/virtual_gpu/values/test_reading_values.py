@@ -40,10 +40,11 @@ import torch
 unknown = torch.randn(8, device="cuda")
 distance, count = unknown.max() - unknown.min(), (unknown > 0).sum()
 print(3 / distance.item() * 2, 5 / float(distance), 2.5 / count.item(), 7 // count.item(), 7 % (1 / distance).item())
+exec("print(3 / distance.item(), 5 // count.item())")  # without a file
 print(2 / len([1]), distance.item(), distance.item() / 2, "%.1f" % distance.item(), type(count.item()))
 """)
 def test_a_program_may_divide_by_what_it_reads_though_it_is_not_computed(printed):
-    assert printed == ["6.0 5.0 2.5 7 0.0", "2.0 0.0 0.0 0.0 <class 'int'>"]
+    assert printed == ["6.0 5.0 2.5 7 0.0", "3.0 5", "2.0 0.0 0.0 0.0 <class 'int'>"]
 
 
 @pytest.mark.program("""
