@@ -40,7 +40,7 @@ class Scope:
 
 
 def sources_in(node):
-    """Returns the expressions whose values may not be 0 in this node itself."""
+    """Returns the operands of this node that may not be 0."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, DIVISIONS):
         is_text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)  # as in "%d steps" % number
         return [] if is_text else [node.right]
@@ -50,7 +50,7 @@ def sources_in(node):
 
 
 def is_logarithm(function):
-    """Whether it is that of a number; other objects, such as loggers, have methods of the same name."""
+    """Whether this is the logarithm of a number. Loggers have methods of the same name."""
     return name_of(function) in LOGARITHMS and (
         isinstance(function, ast.Name) or name_of(function.value) == "math")
 

@@ -103,7 +103,7 @@ def alike_on_host(thing):
 class FollowValues(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if any(issubclass(kind, torch.fx.Proxy) for kind in types):  # which stand for values that there will be
+        if any(issubclass(kind, torch.fx.Proxy) for kind in types):  # torch.fx records the call; there is no value yet
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         Used.drawn = False
@@ -275,7 +275,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         if not isinstance(source, torch.Tensor) or not source.is_cuda or result.device.type != "cpu":
             return
         try:
-            result.data.copy_(value_of(source))  # not a change to those who count them, as selective checkpointing does
+            # PyTorch does not count a change of `data`. Selective checkpointing refuses tensors that have changed.
+            result.data.copy_(value_of(source))
         except Unknown:
             return
         if Used.drawn:
