@@ -13,12 +13,15 @@ import headroom_lines
 DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 LOGARITHMS = {"log", "log2", "log10"}
 CALCULATES = {"abs", "float", "int", "max", "mean", "min", "pow", "round", "sqrt", "sum", *LOGARITHMS}
+TELLS = {"add_scalar", "critical", "debug", "error", "format", "info", "isnan", "log_dict", "print", "repr",
+         "set_postfix", "str", "update", "warning", "write"}  # called with a number, that number is no size
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class Scope:
     """A function that is not inside of another one, or what a file has outside of functions. `sources`: expressions on
-    which a number that may not be 0 depends, and `names`: of what they are calculated."""
+    which a number that may not be 0 depends, and `names`: of what they are calculated. `sizes`: names of what may be a
+    size or a position, as it is given to functions of which nothing is known or in brackets."""
 
     def __init__(self, function, nodes):
         arguments = getattr(function, "args", None)
@@ -27,7 +30,7 @@ class Scope:
         self.nodes = nodes
         self.results = [function.body] if isinstance(function, ast.Lambda) else [
             node.value for node in nodes if isinstance(node, ast.Return) and node.value]
-        self.sources, self.names = [], set()
+        self.sources, self.names, self.sizes = [], set(), set()
         for node in nodes:
             self.add(sources_in(node))
 
@@ -91,20 +94,38 @@ def scopes_of(tree):
     return Scope(tree, outside), functions
 
 
-def is_assignment(node):
-    return isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None
-
-
-def add_sources(scope, functions, attributes):
-    """Adds the expressions from which sources of a scope get their values: assigned ones, arguments of functions of the
-    same file, and their results. `attributes`: names in all scopes of the file. Returns whether there were any."""
-    found, names = [], scope.names | attributes
+def given_to(scope, functions, wanted, attributes):
+    """Returns the expressions that a scope assigns to names of which it wants the values, or gives to functions of the
+    same file as parameters of such names. `wanted` returns those names of a scope; `attributes` are wanted everywhere.
+    """
+    found, names = [], wanted(scope) | attributes
     for node in scope.nodes:
-        if is_assignment(node):
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
             targets = getattr(node, "targets", None) or [node.target]
             found += [node.value for target in targets if not names.isdisjoint(names_in(target))]
         for called in called_by(node, functions):
-            found += [given for name, given in zip(called.parameters, node.args) if name in called.names]
+            found += [given for name, given in zip(called.parameters, node.args) if name in wanted(called)]
+    return found
+
+
+def add_sizes(scope, functions, attributes):
+    """Adds names of what a scope uses as a size. Returns whether there were new ones."""
+    found = given_to(scope, functions, lambda scope: scope.sizes, attributes)
+    for node in scope.nodes:
+        if isinstance(node, ast.Subscript):
+            found.append(node.slice)
+        elif isinstance(node, ast.Call) and name_of(node.func) not in CALCULATES | TELLS \
+                and not called_by(node, functions):
+            found += node.args + [keyword.value for keyword in node.keywords]
+    before = len(scope.sizes)
+    scope.sizes.update(name for each in found for name in names_in(each))
+    return len(scope.sizes) > before
+
+
+def add_sources(scope, functions, wanted, attributes):
+    """Adds the expressions from which sources of a scope get their values: assigned ones, arguments of functions of the
+    same file, and their results. Returns whether there were any."""
+    found = given_to(scope, functions, wanted, attributes)
     given_back = [called.add(called.results) for source in scope.sources for node in ast.walk(source)
                   for called in called_by(node, functions)]
     return scope.add(found) or any(given_back)
@@ -120,10 +141,20 @@ def places_of(sources):
             if any(isinstance(node, ast.Call) for node in ast.walk(source))}
 
 
+def until_nothing_new(scopes, kind, add):
+    """Calls add(scope, attributes) for all scopes until there is nothing to add. `attributes`: what the scopes' sets of
+    names of this kind have of attributes, which belong to no scope."""
+    found = True
+    while found:
+        attributes = {name for scope in scopes for name in getattr(scope, kind) if name.startswith(".")}
+        found = any([add(scope, attributes) for scope in scopes])
+    return attributes
+
+
 @functools.cache
 def places_in(filename):
-    """Returns (the places in a file at which such numbers are calculated, those of them that divide or take a logarithm
-    themselves), or None for a framework and where there is no file."""
+    """Returns (the places in a file at which such numbers are calculated, those of them at which a whole number is no
+    size), or None for a framework and where there is no file."""
     lines = linecache.getlines(filename)
     if not lines or not headroom_lines.is_users(filename) and not headroom_lines.is_librarys(filename):
         return None
@@ -133,12 +164,13 @@ def places_in(filename):
         return None
     outside, functions = scopes_of(tree)
     scopes = [outside, *itertools.chain.from_iterable(functions.values())]
-    themselves = places_of(source for scope in scopes for source in scope.sources)
-    found = True
-    while found:
-        attributes = {name for scope in scopes for name in scope.names if name.startswith(".")}
-        found = any([add_sources(scope, functions, attributes) for scope in scopes])
-    return places_of(source for scope in scopes for source in scope.sources), themselves
+    sizes = until_nothing_new(scopes, "sizes", lambda scope, attributes: add_sizes(scope, functions, attributes))
+    until_nothing_new(scopes, "names", lambda scope, attributes: add_sources(
+        scope, functions, lambda of: of.names - of.sizes, attributes - sizes))
+    of_no_sizes = places_of(source for scope in scopes for source in scope.sources)
+    until_nothing_new(scopes, "names", lambda scope, attributes: add_sources(
+        scope, functions, lambda of: of.names, attributes))
+    return places_of(source for scope in scopes for source in scope.sources), of_no_sizes
 
 
 def divides_next(code, at):
@@ -150,8 +182,8 @@ def divides_next(code, at):
 
 @functools.lru_cache(maxsize=None)
 def is_divisor(code, at, line, is_whole):
-    """Whether the number that the instruction at the offset `at` reads may not be 0. A whole number may also be the number
-    of what a mask selects, so it may be 0 unless the division or the logarithm is in the same expression."""
+    """Whether the number that the instruction at the offset `at` reads may not be 0. A whole number may be 0 where it
+    is used as a size, since it may be the number of what a mask selects."""
     places = places_in(code.co_filename)
     if places is None:
         return divides_next(code, at)

@@ -73,6 +73,26 @@ def test_a_program_may_divide_later_by_a_number_that_is_not_computed(printed):
 
 @pytest.mark.program("""
 import torch
+class Counts:
+    right = wrong = 0
+    def add(self, hits):
+        self.right += hits.sum().item()
+        self.wrong += (~hits).sum().item()
+    def precision(self):
+        return self.right / (self.right + self.wrong)
+def counts(hits):
+    return hits.sum().item(), (~hits).sum().item()
+positive, of_all = torch.randn(8, device="cuda") > 0, Counts()
+of_all.add(positive)
+right, wrong = counts(positive)
+print(of_all.precision(), f"{right / (right + wrong):.2f}")
+""")
+def test_a_program_may_divide_later_by_a_count_that_is_no_size(printed):
+    assert printed == ["0.5 0.50"]
+
+
+@pytest.mark.program("""
+import torch
 positive = torch.randn(8, device="cuda") > 0
 count = positive.sum().item()
 print(0 if count == 0 else torch.randn(8, 2, device="cuda")[positive].view(count, 2).sum() / count)
