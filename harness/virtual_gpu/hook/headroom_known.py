@@ -1,6 +1,7 @@
 """Known values of tensors on a virtual GPU, kept on the host, and the lines at which a program branched on
 an unknown value."""
 
+import functools
 import os
 import sys
 import threading
@@ -66,6 +67,20 @@ def number_read(zero, caller):
         return zero
     divisors.note()
     return type(zero)(1)
+
+
+def choose_by_unknown(random):
+    """Lets numpy.random.choice take probabilities that a virtual GPU did not compute, which are all 0, as equal."""
+    choice = random.choice
+
+    @functools.wraps(choice)
+    def choose(a, size=None, replace=True, p=None):
+        if p is not None and not sys.modules["numpy"].asarray(p).any():
+            draws.note()
+            p = None
+        return choice(a, size, replace, p)
+
+    random.choice = choose
 
 
 class OfThread(threading.local):

@@ -60,7 +60,7 @@ MOST_SPARSE = 1 << 20  # elements of a sparse tensor that are not zero
 
 CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "linspace", "ones",
              "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros"}
-READS = {"item", "tolist", "cpu", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__", "__format__",
+READS = {"item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__", "__index__", "__format__",
          "__contains__", "is_nonzero"}
 NAMED_READS = {"item", "tolist", "__int__", "__float__"}
 # Calls whose results have shapes that depend on values.
@@ -98,6 +98,12 @@ def alike_on_host(thing):
     if not isinstance(thing, torch.Tensor):
         return on_host(thing, torch)
     return torch.zeros((), dtype=thing.dtype, device="cpu").expand(thing.shape)
+
+
+def is_refused(name, others, options):
+    """Whether PyTorch refuses this call of a tensor on a GPU: NumPy reads none, and others may not be on the host."""
+    return name == "numpy" and not options.get("force") or any(
+        isinstance(each, torch.Tensor) and not each.is_cuda and each.dim() for each in (*others, *options.values()))
 
 
 class FollowValues(torch.overrides.TorchFunctionMode):
@@ -287,7 +293,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         tensor = args[0] if args else None
         if name == "__getitem__" and not is_sparse(tensor):
             return elements_by_mask(args)
-        if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
+        if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda or is_refused(name, args[1:], kwargs):
             return False, None
         if name == "masked_select" and len(args) == 2:
             done, result = selected_by_mask(*args)

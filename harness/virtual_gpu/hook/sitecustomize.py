@@ -81,6 +81,7 @@ def calling(module, function):
 
 
 HOOKS = {
+    "numpy.random": calling("headroom_known", "choose_by_unknown"),
     "torch": calling("headroom_torch", "install"),
     "torch._compile": calling("headroom_compiler", "exclude_later"),
     "torch._dynamo": calling("headroom_compiler", "use"),
@@ -122,7 +123,7 @@ def run_users_own():
 
 if "HEADROOM_GPU_CAPTURE" in os.environ:
     for name in ("deepspeed.runtime.zero.utils", "jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn",
-                 "keras.src.optimizers.loss_scale_optimizer", "numpyro.distributions.distribution",
+                 "keras.src.optimizers.loss_scale_optimizer", "numpy.random", "numpyro.distributions.distribution",
                  "tf_keras.src.mixed_precision.loss_scale_optimizer", "torch._inductor.autotune_process",
                  "torch._inductor.runtime.benchmarking", "triton.runtime.autotuner"):
         del HOOKS[name]

@@ -39,6 +39,17 @@ def test_what_is_sampled_of_unknown_probabilities_is_drawn(recorded):
 
 
 @pytest.mark.program("""
+import numpy, torch
+chances = torch.randn(1000, device="cuda").softmax(-1).cpu().numpy()
+chosen = {numpy.random.choice(1000, p=chances) for _ in range(20)}
+print(len(chosen) > 10, numpy.random.choice(3, p=torch.tensor([0, 1.0, 0])))
+""")
+def test_numpy_chooses_among_what_a_virtual_gpu_gave_probabilities_that_it_did_not_compute(recorded):
+    assert recorded.printed == ["True 1"]
+    assert "decided by values drawn at random here: program.py:4" in recorded.differences
+
+
+@pytest.mark.program("""
 import torch
 scores = torch.randn(1000, 8, device="cuda").softmax(-1)
 weights, chosen = scores.topk(2, dim=-1)

@@ -19,6 +19,22 @@ def test_a_known_value_is_printed_as_on_a_card(printed):
 
 
 @pytest.mark.program("""
+import numpy, torch
+known, host = torch.arange(3).cuda(), torch.arange(3)
+for call in (known.numpy, lambda: numpy.array(known), lambda: known.masked_select(host > 1),
+             lambda: torch.bincount(known, weights=host), lambda: known.repeat_interleave(host)):
+    try:
+        print(call())
+    except (RuntimeError, TypeError) as error:
+        print(str(error).split(",")[0].split(".")[0])
+print(known.numpy(force=True))
+""")
+def test_known_values_on_a_gpu_and_tensors_of_the_host_do_not_mix(printed):
+    to_numpy, others = "can't convert cuda:0 device type tensor to numpy", "Expected all tensors to be on the same device"
+    assert printed == [to_numpy] * 2 + [others] * 3 + ["[0 1 2]"]
+
+
+@pytest.mark.program("""
 import torch
 def shapes(device):
     parts = [torch.randn(3, 8, device=device), torch.randn(5, 8, device=device)]
