@@ -71,6 +71,26 @@ def test_a_cuda_graph_keeps_what_its_capture_allocated(printed):
     assert printed == [f"in the pool {2 * 512 * 1024 * 4}"]
 
 
+@pytest.mark.program("""
+import torch
+x, known = torch.randn(8, device="cuda"), torch.arange(8).cuda()
+for forbidden in (lambda: x.sum().item(), lambda: known[0].item(), lambda: x[x > 0], torch.cuda.synchronize, x.relu):
+    try:
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            try:
+                forbidden()
+            except RuntimeError as error:
+                print(str(error).splitlines()[0])
+        print("captured")
+    except RuntimeError as error:
+        print(str(error).splitlines()[0])
+""")
+def test_what_waits_for_the_gpu_is_not_permitted_while_a_graph_is_captured(printed):
+    refused = ["CUDA error: operation not permitted when stream is capturing",
+               "CUDA error: operation failed due to a previous error during capture"]
+    assert printed == refused * 4 + ["captured"]
+
+
 def test_a_replay_of_a_captured_step_is_a_step(gpu, pytorch):
     answer = gpu("rtx4090", "--until-step", "4", python=pytorch, program="""
 import torch

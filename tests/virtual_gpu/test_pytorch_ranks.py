@@ -166,10 +166,29 @@ mesh = dist.init_device_mesh("cuda", (4,))
 returned = all_to_all_single(sent, None, None, mesh)
 waited = torch.ops._c10d_functional.wait_tensor(all_to_all_single(sent, None, None, (mesh, 0)))
 print([part.tolist() for part in parts] == [[0, 7]] * 4, (returned + 1).tolist(), waited.sum().item())
+total, most = torch.tensor([3, 5]).cuda(), torch.tensor(3).cuda()
+dist.all_reduce(total)
+dist.all_reduce(most, dist.ReduceOp.MAX)
+print(total.tolist(), most.item())
 """)
     assert answer.status == 0, answer.errors
     assert "True True [2, 2, 2, 2]" in answer.output
     assert "True [3, 3, 3, 3] 8" in answer.output
+    assert "[12, 20] 3" in answer.output
+
+
+def test_two_ranks_on_one_gpu_get_the_error_of_nccl(gpu, pytorch, tmp_path):
+    (tmp_path / "ranks.py").write_text("""
+import os
+os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+import torch
+torch.distributed.init_process_group("nccl")
+torch.distributed.all_reduce(torch.ones(1, device="cuda"))
+""")
+    answer = gpu("rtx4090", "--gpus", "2", python=pytorch, program=TORCHRUN, arguments=[str(tmp_path / "ranks.py")])
+    assert answer.status == 1
+    assert "Duplicate GPU detected" in answer.errors and "both on CUDA device 1" in answer.errors
+    assert "invalid usage (run with NCCL_DEBUG=WARN for details)" in answer.errors  # what PyTorch shows
 
 
 def test_gradients_are_divided_by_a_number_of_the_programs_choice(gpu, pytorch):

@@ -3,7 +3,7 @@ on the GPU, so that results have the shapes that they have on a real one."""
 
 import headroom_draws
 import torch
-from headroom_known import Unknown, decisions, duplicates, masks, on_host, remember, value_of
+from headroom_known import Unknown, Used, decisions, duplicates, masks, on_host, outside, remember, value_of
 
 # Calls that read the values of these arguments in C++, by position or name. Most of them are sizes.
 READ_INSIDE = {
@@ -21,6 +21,29 @@ READ_INSIDE_BY_NAME = {"chunks", "diagonal", "dims", "end", "high", "input_lengt
                        "low", "n", "num_samples", "output_size", "repeats", "sections", "shape", "shifts", "size", "sizes",
                        "split_size", "split_size_or_sections", "split_sizes", "start", "step", "stride",
                        "target_lengths"}
+
+# Calls that choose by an index or by labels, and their first parameters.
+CHOOSES = {"embedding": ("input", "weight"), **dict.fromkeys(("gather", "index_select"), ("input", "dim", "index")),
+           **dict.fromkeys(("cross_entropy", "nll_loss"), ("input", "target", "weight", "size_average", "ignore_index"))}
+
+
+def note_outside(name, args, kwargs):
+    """Notes the line if known indices or labels lie outside of what they choose from, as a card would find out."""
+    given = {**dict(zip(CHOOSES[name], args)), **kwargs}
+    try:
+        if name == "embedding":
+            index, size = value_of(given["input"]), given["weight"].shape[0]
+        elif "target" in given:
+            index, scores = value_of(given["target"]), given["input"].shape
+            index, size = index[index != given.get("ignore_index", -100)], scores[min(len(scores) - 1, 1)]
+        else:
+            index, size = value_of(given["index"]), given["input"].shape[given["dim"]]
+    except (Unknown, IndexError, KeyError, TypeError):
+        return
+    if index.numel() and not index.is_floating_point() and not Used.drawn:
+        least, most = index.aminmax()
+        if least < 0 or most >= size:
+            outside.note()
 
 
 def is_mask(index):

@@ -53,6 +53,7 @@ masks = Lines("selected nothing by masks that a virtual GPU does not compute (--
 draws = Lines("decided by values drawn at random here")
 steps = Lines("solved an equation in steps of one length, since a virtual GPU does not compute their errors")
 duplicates = Lines("looked for equal values among those that a virtual GPU does not compute, taken as all different")
+outside = Lines("indices outside of what they choose from, at which a real card stops the program")
 divisors = Lines("values read as 1, since a virtual GPU does not compute them and the program divides by them or takes "
                  "their logarithm")
 reads = Lines("values read as 0, since a virtual GPU does not compute them")

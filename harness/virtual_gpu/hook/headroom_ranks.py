@@ -148,6 +148,20 @@ def one_part_from_each(output, sent, ranks, rank):
     return [(output, sent.flatten().tensor_split(ranks)[rank].repeat(ranks))]
 
 
+def know_sum(reduce):
+    """Lets a program know the sum over all ranks of numbers that it knows."""
+
+    @functools.wraps(reduce)
+    def reduce_and_know(tensor, op=torch.distributed.ReduceOp.SUM, group=None, async_op=False):
+        known = headroom_known.value_of(tensor) if tensor.is_cuda and headroom_known.is_known(tensor) else None
+        work = reduce(tensor, op, group, async_op)
+        if known is not None and op == torch.distributed.ReduceOp.SUM:
+            headroom_known.remember(tensor, known * torch.distributed.get_world_size(group))
+        return work
+
+    return reduce_and_know
+
+
 def know(received, output, sent, group):
     """Records the integers that this rank gets from the others of a group."""
     ranks, rank = torch.distributed.get_world_size(group), torch.distributed.get_rank(group)
@@ -179,6 +193,7 @@ def know_what_ranks_send():
                            ("all_to_all", from_each), ("all_to_all_single", one_part_from_each)):
         for module in (c10d, torch.distributed):
             setattr(module, name, and_know(getattr(module, name), received))
+    c10d.all_reduce = torch.distributed.all_reduce = know_sum(c10d.all_reduce)
 
 
 def know_what_functions_return(collectives):

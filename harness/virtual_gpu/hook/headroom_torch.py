@@ -134,7 +134,7 @@ def differences_of(torch):
         return []
     known = headroom_known
     by_values = (known.decisions, known.comparisons, known.masks, known.duplicates, known.draws, known.steps,
-                 known.reads, known.divisors)
+                 known.reads, known.divisors, known.outside)
     return [*cards_without_kernels(torch), *without_cudnn_attention(torch),
             *(words for lines in by_values for words in lines.words())]
 

@@ -20,6 +20,7 @@ import torch.fx
 import torch.utils.checkpoint
 from headroom_comparisons import keep_alike, scalar_of
 from headroom_indices import (
+    CHOOSES,
     READ_INSIDE,
     all_different,
     as_places,
@@ -27,6 +28,7 @@ from headroom_indices import (
     elements_by_mask,
     fills_by_mask,
     least_count,
+    note_outside,
     repeated_length,
     selected_by_mask,
     to_gpu,
@@ -101,8 +103,9 @@ def alike_on_host(thing):
 
 
 def is_refused(name, others, options):
-    """Whether PyTorch refuses this call of a tensor on a GPU: NumPy reads none, and others may not be on the host."""
-    return name == "numpy" and not options.get("force") or any(
+    """Whether PyTorch refuses this call of a tensor on a GPU: NumPy reads none, others may not be on the host, and while a
+    CUDA graph is captured, nothing is read."""
+    return torch.cuda.is_current_stream_capturing() or name == "numpy" and not options.get("force") or any(
         isinstance(each, torch.Tensor) and not each.is_cuda and each.dim() for each in (*others, *options.values()))
 
 
@@ -134,6 +137,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                 args = (args[0], as_places(args[1]), args[2])
         elif name in READ_INSIDE:
             args, kwargs = with_values_on_host(name, args, kwargs)
+        elif name in CHOOSES:
+            note_outside(name, args, kwargs)
         host = self.host_call(name, args, kwargs)
         left = self.value_left(name, args)
         result = headroom_inside.call(name, function, args, kwargs)

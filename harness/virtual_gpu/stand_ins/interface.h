@@ -20,6 +20,8 @@ enum Status : int {
   kNotFound = 500,
   kNotReady = 600,
   kNotSupported = 801,
+  kStreamCaptureUnsupported = 900,
+  kStreamCaptureInvalidated = 901,
 };
 
 // Returns `error`, which cudaGetLastError() returns next in this thread.

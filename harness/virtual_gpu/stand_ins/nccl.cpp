@@ -1,9 +1,17 @@
 // Stands in for NCCL. Ranks, of one process or of several, exchange nothing: every rank is assumed
 // to send what this one sends. So the results of small exchanges are known. The size of NCCL's own
 // buffers is not known.
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/card.h"
 #include "harness/virtual_gpu/stand_ins/contents.h"
 #include "harness/virtual_gpu/stand_ins/device_memory.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
@@ -28,9 +36,42 @@ constexpr int kFirstOwnOperation = 5;  // ncclNumOps; those before are NCCL's ow
 
 int ranks_of_next_split = 0;
 
-int make_communicator(Communicator** out, int ranks, int rank) {
+constexpr int kInvalidUsage = 5;  // ncclInvalidUsage
+thread_local char last_message[96] = "";
+
+// Makes an id that no other communicator of this run has.
+UniqueId new_id() {
+  static std::atomic<int> made{0};
+  UniqueId id{};
+  std::snprintf(id.bytes, sizeof id.bytes, "%d-%d", getpid(), ++made);
+  return id;
+}
+
+// Returns the rank of a communicator that uses this device: `rank`, if no other one was before it.
+int rank_of_device(const UniqueId& id, int rank, int device) {
+  const char* place = std::getenv("HEADROOM_GPU_RECORDS");
+  if (place == nullptr) return rank;
+  const std::string path = std::string(place) + "/nccl-" +
+                           std::string(id.bytes, strnlen(id.bytes, sizeof id.bytes)) + "-" +
+                           std::to_string(card_number(device));
+  const std::string text = std::to_string(rank);
+  if (symlink(text.c_str(), path.c_str()) == 0 || errno != EEXIST) return rank;
+  char first[16] = "";
+  return readlink(path.c_str(), first, sizeof first - 1) > 0 ? std::atoi(first) : rank;
+}
+
+int make_communicator(Communicator** out, int ranks, int rank, const UniqueId* id = nullptr) {
+  const int device = current_device();
+  const int first = id != nullptr ? rank_of_device(*id, rank, device) : rank;
+  if (first != rank) {
+    std::snprintf(last_message, sizeof last_message,
+                  "Duplicate GPU detected : rank %d and rank %d both on CUDA device %d", rank,
+                  first, card_number(device));
+    std::fprintf(stderr, "NCCL WARN %s\n", last_message);
+    return kInvalidUsage;
+  }
   note_size_not_known("ncclCommInitRank");
-  *out = new Communicator{ranks, rank, current_device()};
+  *out = new Communicator{ranks, rank, device};
   return kSuccess;
 }
 
@@ -43,26 +84,29 @@ int exchange(const void* from, void* to, std::size_t bytes) {
 
 }  // namespace
 
-HEADROOM_EXPORT const char* ncclGetErrorString(int) { return "no error"; }
-HEADROOM_EXPORT const char* ncclGetLastError(void*) { return ""; }
+HEADROOM_EXPORT const char* ncclGetErrorString(int error) {
+  return error == kInvalidUsage ? "invalid usage (run with NCCL_DEBUG=WARN for details)"
+                                : "no error";
+}
+HEADROOM_EXPORT const char* ncclGetLastError(void*) { return last_message; }
 HEADROOM_EXPORT int ncclGetVersion(int* version) {
   *version = 22'703;
   return kSuccess;
 }
 HEADROOM_EXPORT int ncclGetUniqueId(UniqueId* id) {
-  std::memset(id->bytes, 1, sizeof id->bytes);
+  *id = new_id();
   return kSuccess;
 }
-HEADROOM_EXPORT int ncclCommInitRank(Communicator** out, int ranks, UniqueId, int rank) {
-  return make_communicator(out, ranks, rank);
+HEADROOM_EXPORT int ncclCommInitRank(Communicator** out, int ranks, UniqueId id, int rank) {
+  return make_communicator(out, ranks, rank, &id);
 }
-HEADROOM_EXPORT int ncclCommInitRankConfig(Communicator** out, int ranks, UniqueId, int rank,
+HEADROOM_EXPORT int ncclCommInitRankConfig(Communicator** out, int ranks, UniqueId id, int rank,
                                            void*) {
-  return make_communicator(out, ranks, rank);
+  return make_communicator(out, ranks, rank, &id);
 }
 HEADROOM_EXPORT int ncclCommInitRankScalable(Communicator** out, int ranks, int rank, int,
-                                             UniqueId*, void*) {
-  return make_communicator(out, ranks, rank);
+                                             UniqueId* id, void*) {
+  return make_communicator(out, ranks, rank, id);
 }
 HEADROOM_EXPORT int ncclCommInitAll(Communicator** out, int ranks, const int*) {
   for (int rank = 0; rank < ranks; ++rank) make_communicator(&out[rank], ranks, rank);

@@ -67,3 +67,19 @@ def test_parameters_of_distributions_are_taken_to_be_valid(recorded):
     assert recorded.printed == ["torch.Size([4])", "torch.Size([4])", "invalid", "True",
                                   "torch.Size([300, 300])"]
     assert "taken as" not in recorded.differences
+
+
+@pytest.mark.program("""
+import torch
+from torch.nn.functional import cross_entropy, embedding
+places, scores = torch.tensor([0, 7, 12], device="cuda"), torch.randn(3, 10, device="cuda")
+embedding(places, torch.randn(10, 4, device="cuda"))
+cross_entropy(scores, places)
+scores.gather(dim=1, index=places[:, None])
+embedding(places, torch.randn(13, 4, device="cuda"))
+cross_entropy(scores, places, ignore_index=12)
+embedding(scores.argmax(1), torch.randn(2, 4, device="cuda"))
+""")
+def test_known_indices_outside_of_what_they_choose_from_are_named(recorded):
+    assert "indices outside of what they choose from, at which a real card stops the program: " \
+        "program.py:5, program.py:6, program.py:7" in recorded.differences

@@ -11,7 +11,8 @@
 using namespace headroom::virtual_gpu;
 using DevicePointer = unsigned long long;
 
-// Defined in devices.cpp and in runtime/memory.cpp: memory pools are those of the runtime.
+// Defined in devices.cpp and in the runtime, whose memory pools and streams are those of the
+// driver.
 extern "C" {
 int cuDevicePrimaryCtxRetain(void** context, int device);
 int cudaDeviceGetDefaultMemPool(void** pool, int device);
@@ -21,6 +22,8 @@ int cudaMemPoolTrimTo(void* pool, std::size_t bytes);
 int cudaMallocAsync(void** address, std::size_t bytes, void* stream);
 int cudaMallocFromPoolAsync(void** address, std::size_t bytes, void* pool, void* stream);
 int cudaDeviceSynchronize();
+int cudaStreamSynchronize(void* stream);
+int cudaEventSynchronize(void* event);
 }
 
 static void* as_pointer(DevicePointer address) { return reinterpret_cast<void*>(address); }
@@ -46,8 +49,8 @@ HEADROOM_EXPORT int cuMemAllocFromPoolAsync(DevicePointer* address, std::size_t 
   return cudaMallocFromPoolAsync(reinterpret_cast<void**>(address), bytes, pool, stream);
 }
 HEADROOM_EXPORT int cuCtxSynchronize() { return cudaDeviceSynchronize(); }
-HEADROOM_EXPORT int cuStreamSynchronize(void*) { return cudaDeviceSynchronize(); }
-HEADROOM_EXPORT int cuEventSynchronize(void*) { return cudaDeviceSynchronize(); }
+HEADROOM_EXPORT int cuStreamSynchronize(void* stream) { return cudaStreamSynchronize(stream); }
+HEADROOM_EXPORT int cuEventSynchronize(void* event) { return cudaEventSynchronize(event); }
 // The first fields of CUmemPoolProps.
 struct PoolProperties {
   int allocation_type, handle_types;

@@ -124,6 +124,10 @@ HEADROOM_EXPORT const char* cudaGetErrorName(int error) {
       return "cudaErrorNotReady";
     case kNotSupported:
       return "cudaErrorNotSupported";
+    case kStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case kStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
     default:
       return "cudaErrorUnknown";
   }
@@ -146,6 +150,10 @@ HEADROOM_EXPORT const char* cudaGetErrorString(int error) {
       return "device not ready";
     case kNotSupported:
       return "operation not supported";
+    case kStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case kStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
     default: {
       thread_local char text[40];
       std::snprintf(text, sizeof text, "CUDA error %d", error);

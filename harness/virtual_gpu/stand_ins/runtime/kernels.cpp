@@ -1,7 +1,9 @@
 // The runtime's streams, events, graphs and kernels. Nothing runs, so work finishes at once.
 #include <algorithm>
+#include <map>
 #include <mutex>
-#include <set>
+#include <thread>
+#include <utility>
 
 #include "harness/virtual_gpu/stand_ins/account.h"
 #include "harness/virtual_gpu/stand_ins/card.h"
@@ -13,9 +15,23 @@ using namespace headroom::virtual_gpu;
 
 namespace {
 
+// A stream whose work becomes a graph. What may not be done meanwhile makes the capture invalid.
+struct Capture {
+  bool is_relaxed;
+  std::thread::id thread;
+  bool is_valid = true;
+};
+constexpr int kRelaxed = 2;         // cudaStreamCaptureModeRelaxed
+thread_local int capture_mode = 0;  // of this thread; 0: cudaStreamCaptureModeGlobal
+
 std::mutex capture_mutex;
-std::set<void*> capturing_streams;
+std::map<void*, Capture> captures;  // by stream
 unsigned long long capture_id = 0;
+
+int refuse(Capture& capture) {
+  capture.is_valid = false;
+  return failed(kStreamCaptureUnsupported);
+}
 
 }  // namespace
 
@@ -23,7 +39,8 @@ unsigned long long capture_id = 0;
 HEADROOM_EXPORT void headroom_gpu_capture_info(void* stream, int* status, unsigned long long* id,
                                                void** graph) {
   const std::lock_guard lock(capture_mutex);
-  *status = capturing_streams.count(stream) > 0 ? 1 : 0;
+  const auto found = captures.find(stream);
+  *status = found == captures.end() ? 0 : found->second.is_valid ? 1 : 2;
   if (id != nullptr) *id = capture_id;
   if (graph != nullptr) *graph = reinterpret_cast<void*>(0x1000);
 }
@@ -70,23 +87,48 @@ HEADROOM_EXPORT int cudaEventElapsedTime(float* milliseconds, void*, void*) {
 HEADROOM_EXPORT int cudaEventElapsedTime_v2(float* milliseconds, void* start, void* end) {
   return cudaEventElapsedTime(milliseconds, start, end);
 }
-HEADROOM_EXPORT int cudaStreamBeginCapture(void* stream, int) {
+HEADROOM_EXPORT int cudaStreamSynchronize(void* stream) {
   const std::lock_guard lock(capture_mutex);
-  capturing_streams.insert(stream);
+  const auto found = captures.find(stream);
+  if (found != captures.end()) return refuse(found->second);
+  synchronise_pools();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaDeviceSynchronize() {
+  const std::lock_guard lock(capture_mutex);
+  for (auto& [stream, capture] : captures) {
+    const bool is_own = capture.thread == std::this_thread::get_id();
+    if (is_own && !capture.is_relaxed && capture_mode != kRelaxed) return refuse(capture);
+  }
+  synchronise_pools();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaEventSynchronize(void*) {
+  synchronise_pools();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaStreamBeginCapture(void* stream, int mode) {
+  const std::lock_guard lock(capture_mutex);
+  captures[stream] = {mode == kRelaxed, std::this_thread::get_id()};
   ++capture_id;
   return kSuccess;
 }
 HEADROOM_EXPORT int cudaStreamEndCapture(void* stream, void** graph) {
   const std::lock_guard lock(capture_mutex);
-  capturing_streams.erase(stream);
-  *graph = new_handle();
-  return kSuccess;
+  const auto found = captures.find(stream);
+  const bool is_valid = found == captures.end() || found->second.is_valid;
+  captures.erase(stream);
+  *graph = is_valid ? new_handle() : nullptr;
+  return is_valid ? kSuccess : failed(kStreamCaptureInvalidated);
 }
 HEADROOM_EXPORT int cudaStreamIsCapturing(void* stream, int* status) {
   headroom_gpu_capture_info(stream, status, nullptr, nullptr);
   return kSuccess;
 }
-HEADROOM_EXPORT int cudaThreadExchangeStreamCaptureMode(int*) { return kSuccess; }
+HEADROOM_EXPORT int cudaThreadExchangeStreamCaptureMode(int* mode) {
+  std::swap(*mode, capture_mode);
+  return kSuccess;
+}
 HEADROOM_EXPORT int cudaGraphInstantiate(void** executable, void*, unsigned long long) {
   *executable = new_handle();
   return kSuccess;

@@ -51,12 +51,6 @@ HEADROOM_EXPORT int cudaMallocFromPoolAsync(void** address, std::size_t bytes, v
   return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
 }
 HEADROOM_EXPORT int cudaFreeAsync(void* address, void*) { return cudaFree(address); }
-HEADROOM_EXPORT int cudaDeviceSynchronize() {
-  synchronise_pools();
-  return kSuccess;
-}
-HEADROOM_EXPORT int cudaStreamSynchronize(void*) { return cudaDeviceSynchronize(); }
-HEADROOM_EXPORT int cudaEventSynchronize(void*) { return cudaDeviceSynchronize(); }
 HEADROOM_EXPORT int cudaMallocManaged(void** address, std::size_t bytes, unsigned) {
   *address = allocate_managed(bytes);
   return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
