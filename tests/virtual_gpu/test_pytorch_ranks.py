@@ -177,6 +177,26 @@ print(total.tolist(), most.item())
     assert "[12, 20] 3" in answer.output
 
 
+def test_ranks_map_the_memory_of_each_other(gpu, pytorch, tmp_path):
+    (tmp_path / "ranks.py").write_text("""
+import os
+import torch
+import torch.distributed._symmetric_memory as symmetric
+torch.cuda.set_device(int(os.environ["RANK"]))
+torch.distributed.init_process_group("nccl")
+before = torch.cuda.mem_get_info()[0]
+own = symmetric.empty(6 * 2**20, dtype=torch.uint8, device="cuda")
+memory = symmetric.rendezvous(own, torch.distributed.group.WORLD)
+of_other = memory.get_buffer(1 - memory.rank, (4, 8), torch.float32)
+print(tuple(of_other.shape), before - torch.cuda.mem_get_info()[0] >> 20)
+torch.ops.symm_mem.one_shot_all_reduce(own.view(torch.float32), "sum", torch.distributed.group.WORLD.group_name)
+""")
+    answer = gpu("rtx4090", "--gpus", "2", python=pytorch, program=TORCHRUN, arguments=[str(tmp_path / "ranks.py")])
+    assert answer.status == 0, answer.errors
+    # 6 MiB and the signals of the ranks are 8 MiB in granules; PyTorch's allocator takes 2 MiB for the addresses.
+    assert answer.output.count("(4, 8) 10") == 2
+
+
 def test_two_ranks_on_one_gpu_get_the_error_of_nccl(gpu, pytorch, tmp_path):
     (tmp_path / "ranks.py").write_text("""
 import os

@@ -16,7 +16,7 @@ namespace headroom::virtual_gpu {
 namespace {
 
 struct Physical {
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  // 0 if another process has created it
   int device = 0;
   int references = 0;  // the handle and every mapping
 };
@@ -292,6 +292,12 @@ std::uint64_t create_physical(std::size_t bytes, int device) {
   if (!charge(size, device)) return 0;
   ++record().devices[card_number(device)].allocations;
   physical[++last_handle] = {size, device, 1};
+  return last_handle;
+}
+
+std::uint64_t import_physical(int device) {
+  const std::lock_guard lock(memory_mutex);
+  physical[++last_handle] = {0, device, 1};
   return last_handle;
 }
 

@@ -48,6 +48,8 @@ bool free_addresses(void* address);
 // Returns a handle of physical memory, or 0 when the card is full.
 std::uint64_t create_physical(std::size_t bytes, int device);
 bool release_physical(std::uint64_t handle);
+// Returns a handle of physical memory that another process has created.
+std::uint64_t import_physical(int device);
 bool map_physical(void* address, std::size_t bytes, std::uint64_t handle);
 bool unmap(void* address, std::size_t bytes);
 std::uint64_t retain_physical(void* address);

@@ -158,6 +158,23 @@ HEADROOM_EXPORT int ncclMemFree(void* address) {
   release(address);
   return kSuccess;
 }
+// A window is the address of its memory. As nothing reaches other ranks, theirs lies there as well.
+HEADROOM_EXPORT int ncclCommWindowRegister(void*, void* memory, std::size_t, void** window, int) {
+  *window = memory;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclWinGetUserPtr(void*, void* window, void** memory) {
+  *memory = window;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclGetPeerDevicePointer(void* window, std::size_t offset, int, void** memory) {
+  *memory = static_cast<char*>(window) + offset;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclGetLsaMultimemDevicePointer(void*, std::size_t, void** memory) {
+  *memory = nullptr;  // no multicast
+  return kSuccess;
+}
 HEADROOM_EXPORT int ncclAllGather(const void* from, void* to, std::size_t count, int type,
                                   const Communicator* communicator, void*) {
   const std::size_t bytes = count * bytes_of_type(type);

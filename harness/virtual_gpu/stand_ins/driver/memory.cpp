@@ -1,4 +1,6 @@
 // The driver's memory: allocation, copies, pointers and virtual memory management.
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <vector>
 
@@ -234,6 +236,20 @@ HEADROOM_EXPORT int cuMemCreate(unsigned long long* handle, std::size_t bytes,
                                 const AllocationProperties* properties, unsigned long long) {
   *handle = create_physical(bytes, properties->location_id);
   return *handle != 0 ? kSuccess : kOutOfMemory;
+}
+// The descriptor of an empty file stands for the memory, and another process may map it.
+constexpr int kFileDescriptor = 1;  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+HEADROOM_EXPORT int cuMemExportToShareableHandle(void* out, unsigned long long, int type,
+                                                 unsigned long long) {
+  if (type != kFileDescriptor) return kNotSupported;
+  const int file = memfd_create("memory of a virtual GPU", MFD_CLOEXEC);
+  *static_cast<int*>(out) = file;
+  return file >= 0 ? kSuccess : kOutOfMemory;
+}
+HEADROOM_EXPORT int cuMemImportFromShareableHandle(unsigned long long* handle, void*, int type) {
+  if (type != kFileDescriptor) return kNotSupported;
+  *handle = import_physical(current_device());
+  return kSuccess;
 }
 HEADROOM_EXPORT int cuMemRelease(unsigned long long handle) {
   return release_physical(handle) ? kSuccess : kInvalidValue;
