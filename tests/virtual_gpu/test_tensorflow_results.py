@@ -306,6 +306,25 @@ def test_a_known_mask_selects_as_many_rows_as_it_has(printed):
     assert printed == ["all are right"]
 
 
+@pytest.mark.program(f"""
+import numpy as np
+import tensorflow as tf
+parts = np.random.randint(0, 3, {100 * ROWS})
+def divide(rows):
+    return tf.dynamic_partition(rows, parts, 3)
+for divided in (divide, tf.function(divide)):
+    weights = tf.Variable(tf.ones((4, 2)))
+    with tf.GradientTape() as tape:
+        rows = divided(tf.ones(({100 * ROWS}, 4)) @ weights)
+        loss = tf.add_n([tf.reduce_sum(part) for part in rows])
+    assert [tuple(part.shape) for part in rows] == [(count, 2) for count in np.bincount(parts, minlength=3)], rows
+    assert tape.gradient(loss, weights).shape == (4, 2)
+print("all are right")
+""")
+def test_rows_are_divided_into_known_parts(printed):
+    assert printed == ["all are right"]
+
+
 @pytest.mark.program("""
 import tensorflow as tf
 words = tf.keras.layers.TextVectorization(output_sequence_length=8)

@@ -13,11 +13,13 @@ from tensorflow import (
 from tensorflow.python.util import tf_stack
 
 MOST_NUMBERS = 4096
-OF_INTEGERS = {"AddV2", "BroadcastTo", "Cast", "ConcatV2", "Cumsum", "DenseBincount", "Equal", "ExpandDims", "GatherV2",
-               "Greater", "GreaterEqual", "Less", "LessEqual", "Max", "Maximum", "Min", "Minimum", "Mul", "NotEqual",
-               "Pack", "Prod", "Range", "ReverseV2", "SelectV2", "Slice", "SparseFillEmptyRows", "StridedSlice", "Sub",
-               "Sum", "Tile", "Transpose", "Unique", "UniqueV2"}
-WITH_KERNEL_FOR_INT32 = {"Cast", "Cumsum", "DenseBincount", "GatherV2", "SelectV2", "Transpose", "Unique", "UniqueV2"}
+OF_INTEGERS = {"AddV2", "BroadcastTo", "Cast", "ConcatV2", "Cumsum", "DenseBincount", "DynamicPartition", "Equal",
+               "ExpandDims", "GatherV2", "Greater", "GreaterEqual", "Less", "LessEqual", "Max", "Maximum", "Min",
+               "Minimum", "Mul", "NotEqual", "Pack", "Prod", "Range", "ReverseV2", "SelectV2", "Slice",
+               "SparseFillEmptyRows", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unique", "UniqueV2"}
+WITH_KERNEL_FOR_INT32 = {"Cast", "Cumsum", "DenseBincount", "DynamicPartition", "GatherV2", "SelectV2", "Transpose",
+                         "Unique", "UniqueV2"}
+WITH_OTHER_OPERANDS_FIRST = {"DynamicPartition", "SelectV2"}  # the rest are few whole numbers
 OF_SCALARS = {"Cast", "FloorDiv", "FloorMod", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "SelectV2"}
 held = Lines("assertions about values that a virtual GPU does not compute, taken to hold")
 
@@ -98,8 +100,8 @@ def is_for_host(operation, operands):
         return False  # where an index is out of bounds, a GPU gives 0 and a processor an error
     if operation not in WITH_KERNEL_FOR_INT32 and all(as_dtype(one.dtype) == int32 for one in tensors):
         return False  # TensorFlow itself lets the host do it, as a part of what the card does
-    chosen = tensors[1:] if operation == "SelectV2" else tensors  # the first are flags
-    return operation in OF_INTEGERS and all(map(has_few_integers, chosen))
+    numbers = tensors[1:] if operation in WITH_OTHER_OPERANDS_FIRST else tensors
+    return operation in OF_INTEGERS and all(map(has_few_integers, numbers))
 
 
 def work_there():
