@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "harness/base/error.h"
@@ -59,6 +60,16 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
+// Says why a file cannot be started (`error` as in errno), and what to do.
+std::string reason_and_mend(const std::string& file, int error) {
+  const bool is_there = std::filesystem::exists(file);
+  if (is_there && file.ends_with(".py"))
+    return fmt::format("{}; write python3 {}", std::strerror(error), file);
+  if (is_there && error == ENOENT && file.find('/') != std::string::npos)
+    return "the interpreter that its first line names is not there; name another before it";
+  return fmt::format("{}; check the command after --", std::strerror(error));
+}
+
 // Starts the command in this process's group, so that keys of the terminal reach it as usual.
 pid_t spawn(const std::vector<std::string>& argv, const Surroundings& surroundings) {
   posix_spawnattr_t attributes;
@@ -88,8 +99,8 @@ pid_t spawn(const std::vector<std::string>& argv, const Surroundings& surroundin
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0)
-    throw InputError(fmt::format("{} cannot be started: {}; check the command after --",
-                                 argv.front(), std::strerror(error)));
+    throw InputError(fmt::format("{} cannot be started: {}", argv.front(),
+                                 reason_and_mend(argv.front(), error)));
   return child;
 }
 

@@ -117,6 +117,13 @@ def test_a_command_that_is_not_there_is_refused(tmp_path):
     assert "no-such-program cannot be started" in errors
 
 
+def test_a_script_that_is_no_program_is_refused_with_the_command_to_write(tmp_path):
+    (tmp_path / "train.py").write_text("print('hello')")
+    status, errors = refused("rtx4090", "--", str(tmp_path / "train.py"))
+    assert status == 2
+    assert f"write python3 {tmp_path / 'train.py'}" in errors
+
+
 def test_the_compiler_of_a_wheel_is_used_in_place_of_its_stand_in(gpu, tmp_path):
     wheel = tmp_path / "env" / "lib" / "python3" / "site-packages" / "nvidia" / "cu13" / "lib"
     wheel.mkdir(parents=True)
