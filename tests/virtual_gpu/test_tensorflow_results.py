@@ -306,6 +306,27 @@ def test_a_known_mask_selects_as_many_rows_as_it_has(printed):
     assert printed == ["all are right"]
 
 
+@pytest.mark.program("""
+import numpy as np
+import tensorflow as tf
+from keras.src.legacy import backend
+numbers, mask = np.random.randint(1, 9, (4, 6)).astype("int32"), np.random.rand(4, 6) < 0.4
+lengths = np.random.randint(1, 7, 4).astype("int32")
+shorter = np.arange(6) < lengths[:, None]
+def chosen(numbers, mask, lengths):
+    labels = backend.ctc_label_dense_to_sparse(numbers, lengths)
+    return tf.boolean_mask(numbers, mask), tf.where(mask), tf.reduce_sum(tf.cast(mask, "int32")), labels.indices
+for choose in (chosen, tf.function(chosen)):
+    found = [one.numpy().tolist() for one in choose(*map(tf.constant, (numbers, mask, lengths)))]
+    expected = [numbers[mask], np.argwhere(mask), mask.sum(), np.argwhere(shorter)]
+    assert found == [one.tolist() for one in expected], (found, expected)
+print("all are right")
+""")
+def test_a_known_mask_chooses_the_whole_numbers_that_it_has(printed):
+    """Keras finds in this way where the labels are of which it computes the CTC loss."""
+    assert printed == ["all are right"]
+
+
 @pytest.mark.program(f"""
 import numpy as np
 import tensorflow as tf

@@ -5,6 +5,7 @@ the host are still checked."""
 
 import functools
 import math
+import threading
 
 from headroom_known import Lines
 from tensorflow import (
@@ -16,9 +17,9 @@ MOST_NUMBERS = 4096
 OF_INTEGERS = {"AddV2", "BroadcastTo", "Cast", "ConcatV2", "Cumsum", "DenseBincount", "DynamicPartition", "Equal",
                "ExpandDims", "GatherV2", "Greater", "GreaterEqual", "Less", "LessEqual", "Max", "Maximum", "Min",
                "Minimum", "Mul", "NotEqual", "Pack", "Prod", "Range", "ReverseV2", "SelectV2", "Slice",
-               "SparseFillEmptyRows", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unique", "UniqueV2"}
-WITH_KERNEL_FOR_INT32 = {"Cast", "Cumsum", "DenseBincount", "DynamicPartition", "GatherV2", "SelectV2", "Transpose",
-                         "Unique", "UniqueV2"}
+               "SparseFillEmptyRows", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unique", "UniqueV2", "Where"}
+WITH_KERNEL_FOR_INT32 = {"Cast", "Cumsum", "DenseBincount", "DynamicPartition", "GatherV2", "SelectV2", "Tile",
+                         "Transpose", "Unique", "UniqueV2", "Where"}
 WITH_OTHER_OPERANDS_FIRST = {"DynamicPartition", "SelectV2"}  # the rest are few whole numbers
 OF_SCALARS = {"Cast", "FloorDiv", "FloorMod", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "SelectV2"}
 held = Lines("assertions about values that a virtual GPU does not compute, taken to hold")
@@ -77,14 +78,38 @@ def hold(tensorflow):
     check_ops._binary_assert = compare_or_hold
 
 
+class Masking(threading.local):
+    """`active`: whether tf.boolean_mask is choosing elements, whose positions are never out of bounds."""
+
+    active = False
+
+
+masking = Masking()
+
+
+def note_masking(array_ops, tensorflow):
+    choose = array_ops.boolean_mask
+
+    @functools.wraps(choose)
+    def chosen(*arguments, **options):
+        masking.active = True
+        try:
+            return choose(*arguments, **options)
+        finally:
+            masking.active = False
+
+    array_ops.boolean_mask = tensorflow.compat.v1.boolean_mask = chosen  # tf.boolean_mask calls the first
+
+
 def is_scalar(operand):
     return TensorShape(operand.shape).rank == 0
 
 
-def has_few_integers(operand):
+def has_few_numbers(operand):
     shape = TensorShape(operand.shape)
     lengths = shape.as_list() if shape.rank else []
-    return as_dtype(operand.dtype).is_integer and math.prod(length or 1 for length in lengths) <= MOST_NUMBERS
+    kind = as_dtype(operand.dtype)
+    return (kind.is_integer or kind.name == "bool") and math.prod(length or 1 for length in lengths) <= MOST_NUMBERS
 
 
 def is_for_host(operation, operands):
@@ -96,19 +121,20 @@ def is_for_host(operation, operands):
     if operation in OF_SCALARS and all(map(is_scalar, tensors)):
         # An unknown divisor reads as 0, by which a processor cannot divide.
         return not operation.startswith("Floor") or bool(get_static_value(operands[1]))
-    if operation == "GatherV2" and not all(map(is_scalar, tensors[1:2])):
+    if operation == "GatherV2" and not masking.active and not all(map(is_scalar, tensors[1:2])):
         return False  # where an index is out of bounds, a GPU gives 0 and a processor an error
     if operation not in WITH_KERNEL_FOR_INT32 and all(as_dtype(one.dtype) == int32 for one in tensors):
         return False  # TensorFlow itself lets the host do it, as a part of what the card does
     numbers = tensors[1:] if operation in WITH_OTHER_OPERANDS_FIRST else tensors
-    return operation in OF_INTEGERS and all(map(has_few_integers, numbers))
+    return operation in OF_INTEGERS and all(map(has_few_numbers, numbers))
 
 
-def work_there():
+def work_there(tensorflow):
     """Called after TensorFlow has been imported."""
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import execute
     from tensorflow.python.framework import op_def_library
+    from tensorflow.python.ops import array_ops
     from tensorflow.python.util import compat
 
     def on_the_host(work, described):
@@ -121,6 +147,7 @@ def work_there():
 
         return done
 
+    note_masking(array_ops, tensorflow)
     # The ways in which TensorFlow performs an operation at once, and the one in which it adds it to a graph.
     pywrap_tfe.TFE_Py_FastPathExecute = on_the_host(
         pywrap_tfe.TFE_Py_FastPathExecute, lambda context, operation, name, *operands: (operation, operands))

@@ -85,7 +85,7 @@ def install(tensorflow):
     headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences, arrays, finish)
     if not headroom_notes.CAPTURE:  # a real GPU computes what they ask about
         headroom_host.hold(tensorflow)
-        headroom_host.work_there()
+        headroom_host.work_there(tensorflow)
     count_calls()
 
 
