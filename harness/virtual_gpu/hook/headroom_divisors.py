@@ -49,7 +49,7 @@ def sources_in(node):
         return [] if is_text else [node.right]
     if isinstance(node, ast.AugAssign) and isinstance(node.op, DIVISIONS):
         return [node.value]
-    return node.args[:1] if isinstance(node, ast.Call) and is_logarithm(node.func) else []
+    return [node] if isinstance(node, ast.Call) and is_logarithm(node.func) else []  # which may read its operand itself
 
 
 def is_logarithm(function):

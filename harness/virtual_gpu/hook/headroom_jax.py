@@ -5,10 +5,12 @@ import ctypes
 import functools
 import inspect
 import os
+import sys
 import threading
 import types
 
 import headroom_known
+import headroom_lines
 import headroom_notes
 import headroom_tensorflow
 import headroom_xla
@@ -37,13 +39,15 @@ def finish(differences):
     import jax
     from jax._src import xla_bridge
 
-    differences += headroom_known.reads.words()
+    differences += headroom_known.reads.words() + headroom_known.divisors.words()
     if xla_bridge.backends_are_initialized():
         jax.block_until_ready(jax.live_arrays())
 
 
 def watch_reads():
-    """Notes the lines at which the program reads values that a kernel would have computed."""
+    """Notes the lines at which the program reads values that a kernel would have computed. A number is read as 1 where
+    the program divides by it."""
+    import numpy as np
     from jax._src.array import ArrayImpl
 
     read = ArrayImpl._value.fget
@@ -52,13 +56,25 @@ def watch_reads():
     def is_known(array):
         return array.nbytes == 0 or knows(ctypes.c_void_p(array.unsafe_buffer_pointer()), ctypes.c_size_t(array.nbytes))
 
+    def reader():
+        """Returns the frame of the program, or of a library other than JAX, that reads."""
+        frame = outermost = sys._getframe(2)
+        while frame is not None and not (headroom_lines.is_users(frame.f_code.co_filename)
+                                         or headroom_lines.is_librarys(frame.f_code.co_filename)):
+            frame = frame.f_back
+        return frame or outermost
+
     @functools.wraps(read)
     def read_and_note(array):
         is_first = array._npy_value is None
         value = read(array)  # waits for the kernels
-        parts = [shard.data for shard in array.addressable_shards] if is_first else []
-        if not all(is_known(part) for part in parts if part.platform() == "gpu"):
-            headroom_known.reads.note()
+        is_zero = value.size == 1 and not value.any()
+        parts = [shard.data for shard in array.addressable_shards] if is_first or is_zero else []
+        if all(is_known(part) for part in parts if part.platform() == "gpu"):
+            return value
+        if is_zero:
+            return np.full_like(value, headroom_known.number_read(value.item(), reader()))
+        headroom_known.reads.note()
         return value
 
     ArrayImpl._value = property(read_and_note)
