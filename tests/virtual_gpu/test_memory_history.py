@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "harness" / "virtual_gpu" / "hook"))
 import headroom_lines  # noqa: E402
 import headroom_memory as memory  # noqa: E402
+import headroom_xla  # noqa: E402
 from headroom_lines import line_of  # noqa: E402
 
 SCRIPT = {"filename": "/home/me/train.py", "line": 7, "name": "<module>"}
@@ -289,3 +290,11 @@ def test_a_history_that_lost_its_beginning_is_completed_by_what_it_frees_and_by_
         for figure in ("peak", "peak_reserved", "roles", "phase"):
             if begin < 4 or figure != "roles":  # the role of the activation is known as long as its call is
                 assert rest[figure] == whole[figure], (begin, figure)
+
+
+def test_what_xla_sends_between_cards_together_belongs_to_the_module_of_the_first_operation():
+    """XLA names what several operations have in common before what they have not."""
+    name = "jit(train_step)/transpose(jvp())/while/body/checkpoint/"
+    assert headroom_xla.module_of(name + "layers/mlp/(wi_0/dot_general:wi_1/dot_general)") == "layers/mlp/wi_0"
+    assert headroom_xla.module_of(name + "(rematted_computation/dot_general:rematted_computation/mul)") == \
+        headroom_xla.OUTSIDE

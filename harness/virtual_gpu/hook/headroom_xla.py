@@ -221,7 +221,9 @@ def module_of(name):
         keys = re.findall(r"\['([^']*)'\]", name)[:-1]
         return "/".join(part for key in keys for part in key.split("/") if part != "~") or OUTSIDE
     parts = []
-    for part in name.partition(";")[0].split("/")[:-1]:  # the first of several operations that XLA made one
+    # Of several operations that XLA made one, the first: "f/a; g/b", or "f/(a:b)" for "f/a" and "f/b"
+    first = re.sub(r"/\(([^:]*):.*", r"/\1", name.partition(";")[0])
+    for part in first.split("/")[:-1]:
         if "jit(" in part:  # a function that JAX compiled apart
             continue
         part = re.sub(r"^(?:\w+\()+|\)+$", "", part)
