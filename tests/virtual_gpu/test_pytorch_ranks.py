@@ -188,7 +188,8 @@ before = torch.cuda.mem_get_info()[0]
 own = symmetric.empty(6 * 2**20, dtype=torch.uint8, device="cuda")
 memory = symmetric.rendezvous(own, torch.distributed.group.WORLD)
 of_other = memory.get_buffer(1 - memory.rank, (4, 8), torch.float32)
-print(tuple(of_other.shape), before - torch.cuda.mem_get_info()[0] >> 20)
+taken = before - torch.cuda.mem_get_info()[0] >> 20
+os.write(1, f"{tuple(of_other.shape)} {taken}\\n".encode())  # at once: there are two ranks
 torch.ops.symm_mem.one_shot_all_reduce(own.view(torch.float32), "sum", torch.distributed.group.WORLD.group_name)
 """)
     answer = gpu("rtx4090", "--gpus", "2", python=pytorch, program=TORCHRUN, arguments=[str(tmp_path / "ranks.py")])
