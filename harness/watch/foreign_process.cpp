@@ -66,7 +66,8 @@ std::string reason_and_mend(const std::string& file, int error) {
   if (is_there && file.ends_with(".py"))
     return fmt::format("{}; write python3 {}", std::strerror(error), file);
   if (is_there && error == ENOENT && file.find('/') != std::string::npos)
-    return "the interpreter that its first line names is not there; name another before it";
+    return "the interpreter that its first line names is not there; write another one before the "
+           "file";
   return fmt::format("{}; check the command after --", std::strerror(error));
 }
 

@@ -14,14 +14,14 @@ DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 LOGARITHMS = {"log", "log2", "log10"}
 CALCULATES = {"abs", "float", "int", "max", "mean", "min", "pow", "round", "sqrt", "sum", *LOGARITHMS}
 TELLS = {"add_scalar", "critical", "debug", "error", "format", "info", "isnan", "log_dict", "print", "repr",
-         "set_postfix", "str", "update", "warning", "write"}  # called with a number, that number is no size
+         "set_postfix", "str", "update", "warning", "write"}  # functions that report a number and do not use it as a size
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class Scope:
     """A function that is not inside of another one, or what a file has outside of functions. `sources`: expressions on
     which a number that may not be 0 depends, and `names`: of what they are calculated. `sizes`: names of what may be a
-    size or a position, as it is given to functions of which nothing is known or in brackets."""
+    size or an index, because it stands in brackets or is given to a function of which nothing is known."""
 
     def __init__(self, function, nodes):
         arguments = getattr(function, "args", None)

@@ -221,7 +221,7 @@ def module_of(name):
         keys = re.findall(r"\['([^']*)'\]", name)[:-1]
         return "/".join(part for key in keys for part in key.split("/") if part != "~") or OUTSIDE
     parts = []
-    # Of several operations that XLA made one, the first: "f/a; g/b", or "f/(a:b)" for "f/a" and "f/b"
+    # XLA names several operations that it combined as "f/a; g/b", or as "f/(a:b)" for "f/a" and "f/b". The first counts.
     first = re.sub(r"/\(([^:]*):.*", r"/\1", name.partition(";")[0])
     for part in first.split("/")[:-1]:
         if "jit(" in part:  # a function that JAX compiled apart
