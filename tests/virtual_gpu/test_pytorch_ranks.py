@@ -145,38 +145,6 @@ def test_one_process_pretends_a_world_and_holds_its_share(gpu, pytorch):
     assert f"live {3 * WEIGHTS // world + 8 * 512}" in answer.output, world
 
 
-def test_integers_of_other_ranks_are_those_that_this_rank_sends(gpu, pytorch):
-    """Experts on several ranks tell each other so how many tokens they get."""
-    answer = gpu("h100", "--world", "4", python=pytorch, program="""
-import torch
-import torch.distributed as dist
-dist.init_process_group("nccl")
-sent = torch.tensor([1, 2, 3, 4], device="cuda") * 2
-of_all = torch.empty(4, 4, dtype=torch.int64, device="cuda")
-dist.all_gather_into_tensor(of_all, sent)
-listed = [torch.empty_like(sent) for _ in range(4)]
-dist.all_gather(listed, sent)
-from_each = torch.empty_like(sent)
-dist.all_to_all_single(from_each, sent)
-print(of_all.tolist() == [[2, 4, 6, 8]] * 4, [x.tolist() for x in listed] == of_all.tolist(), from_each.tolist())
-parts = [torch.empty(2, dtype=torch.int64, device="cuda") for _ in range(4)]
-dist.all_to_all(parts, [torch.tensor([rank, 7]).cuda() for rank in range(4)])
-from torch.distributed._functional_collectives import all_to_all_single
-mesh = dist.init_device_mesh("cuda", (4,))
-returned = all_to_all_single(sent, None, None, mesh)
-waited = torch.ops._c10d_functional.wait_tensor(all_to_all_single(sent, None, None, (mesh, 0)))
-print([part.tolist() for part in parts] == [[0, 7]] * 4, (returned + 1).tolist(), waited.sum().item())
-total, most = torch.tensor([3, 5]).cuda(), torch.tensor(3).cuda()
-dist.all_reduce(total)
-dist.all_reduce(most, dist.ReduceOp.MAX)
-print(total.tolist(), most.item())
-""")
-    assert answer.status == 0, answer.errors
-    assert "True True [2, 2, 2, 2]" in answer.output
-    assert "True [3, 3, 3, 3] 8" in answer.output
-    assert "[12, 20] 3" in answer.output
-
-
 def test_ranks_map_the_memory_of_each_other(gpu, pytorch, tmp_path):
     (tmp_path / "ranks.py").write_text("""
 import os

@@ -133,7 +133,8 @@ def version_of(tensor):
 
 
 def held_by(tensor):
-    return getattr(tensor, "__dict__", {}).get(VALUE)
+    held = getattr(tensor, "__dict__", {}).get(VALUE)
+    return find_expected(tensor, held[0], held[1]) if held and isinstance(held[1], Expected) else held
 
 
 def remember(tensor, value, source=None):
@@ -152,18 +153,35 @@ def remember(tensor, value, source=None):
     setattr(tensor, VALUE, (known, value))
 
 
-def remember_received(received, output, sent, ranks, rank):
-    """Records the values that `received` finds for the results of an exchange of ranks, if what was sent is known."""
-    Used.drawn = False
-    if sent.numel() * ranks > MOST_ELEMENTS:
-        return
+class Expected:
+    """A value that another rank may not have sent yet. `find` waits for it, and raises Unknown if the rank does not know
+    it."""
+
+    def __init__(self, find):
+        self.find = find
+
+
+def expect(tensor, find):
+    """Records that `find` will find the value of a tensor."""
+    setattr(tensor, VALUE, ([version_of(tensor), False], Expected(find)))
+
+
+def find_expected(tensor, state, expected):
+    """Replaces what is expected of a tensor by its value, and returns what the tensor then holds."""
+    before, Used.drawn = Used.drawn, False
     try:
-        value = value_of(sent)
+        value = expected.find()
+        if value.numel() == tensor.numel():
+            state[1] = Used.drawn
+            held = state, value.view(tensor.shape)
+            setattr(tensor, VALUE, held)
+            return held
     except Unknown:
-        return
-    for tensor, parts in received(output, value, ranks, rank):
-        if parts.numel() == tensor.numel():  # else ranks send parts of different sizes
-            remember(tensor, parts.view(tensor.shape))
+        pass
+    finally:
+        Used.drawn = before
+    delattr(tensor, VALUE)
+    return None
 
 
 def is_transformed(tensor):

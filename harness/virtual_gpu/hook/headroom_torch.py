@@ -238,7 +238,7 @@ def take_back_error():
 
 
 def share_with_other_ranks(torch):
-    import headroom_ranks  # only now, because it needs PyTorch
+    import headroom_ranks.objects  # only now, because it needs PyTorch
 
     if not torch.distributed.is_available():
         return
@@ -247,13 +247,13 @@ def share_with_other_ranks(torch):
     if (2, 7) <= version_of(torch) < (2, 15):
         headroom_ranks.wait_after_first_step()
     if headroom_known.FOLLOW:
-        headroom_ranks.know_what_ranks_send()
+        headroom_ranks.numbers.follow()
         headroom_ranks.know_scattered_parts()
     if WORLD:
         headroom_ranks.pretend_world(WORLD)
     else:
-        headroom_ranks.exchange_objects_on_the_host()
-        headroom_ranks.exchange_objects_of_two_through_the_store()
+        headroom_ranks.objects.exchange_on_the_host()
+        headroom_ranks.objects.exchange_of_two_through_the_store()
 
 
 def version_of(torch):

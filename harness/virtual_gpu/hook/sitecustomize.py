@@ -85,7 +85,7 @@ HOOKS = {
     "torch": calling("headroom_torch", "install"),
     "torch._compile": calling("headroom_compiler", "exclude_later"),
     "torch._dynamo": calling("headroom_compiler", "use"),
-    "torch.distributed._functional_collectives": calling("headroom_ranks", "know_what_functions_return"),
+    "torch.distributed._functional_collectives": calling("headroom_ranks.numbers", "follow_functions"),
     "torch._inductor.autotune_process": calling("headroom_compiler", "try_without_compiling"),
     "torch._inductor.runtime.benchmarking": calling("headroom_compiler", "leave_out_trials"),
     "torch.optim.optimizer": calling("headroom_compiler", "step_without_compiler"),
