@@ -2,8 +2,6 @@
 
 #include <dnnl.hpp>
 
-#include <fstream>
-
 #include "harness/base/home.h"
 #include "harness/base/registry.h"
 #include "harness/cli/python.h"
@@ -11,6 +9,7 @@
 #include "harness/device/device.h"
 #include "harness/machine/gpu_memory.h"
 #include "harness/machine/probe.h"
+#include "harness/machine/process_memory.h"
 #include "harness/runner/provenance.h"
 
 namespace headroom {
@@ -37,13 +36,6 @@ std::string instruction_set() {
     default:
       return "another one";
   }
-}
-
-Bytes available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string key, rest; file >> key && std::getline(file, rest);)
-    if (key == "MemAvailable:") return std::stoull(rest) * kKiB;
-  return 0;
 }
 
 std::vector<DeviceFound> devices() {

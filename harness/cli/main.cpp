@@ -18,7 +18,7 @@
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/text/print.h"
 #include "harness/machine/contention.h"
-#include "harness/machine/network.h"
+#include "harness/machine/isolation.h"
 
 namespace headroom {
 namespace {
@@ -29,7 +29,7 @@ template <typename Type, typename... Types>
 constexpr bool kIsOneOf = (std::is_same_v<Type, Types> || ...);
 // Whether a command only reads and writes files, which other people may have made.
 template <typename Options>
-constexpr bool kNeedsNoNetwork =
+constexpr bool kReadsFilesOfOthers =
     kIsOneOf<Options, VerifyOptions, ReplayOptions, ExportOptions, LeaksOptions, ReportOptions,
              CompareOptions, MergeOptions, HistoryOptions>;
 
@@ -65,7 +65,10 @@ ExitCode execute(const Command& command) {
   };
   return std::visit(
       [](const auto& options) {
-        if constexpr (kNeedsNoNetwork<std::decay_t<decltype(options)>>) forbid_network();
+        if constexpr (kReadsFilesOfOthers<std::decay_t<decltype(options)>>) {
+          forbid_network();
+          bound_memory();
+        }
         return Visitor{}(options);
       },
       command);

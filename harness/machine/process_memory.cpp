@@ -32,4 +32,11 @@ std::uint64_t minor_faults() {
   return static_cast<std::uint64_t>(usage.ru_minflt);
 }
 
+Bytes available_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string key, rest; file >> key && std::getline(file, rest);)
+    if (key == "MemAvailable:") return std::stoull(rest) * kKiB;
+  return 0;
+}
+
 }  // namespace headroom

@@ -1,5 +1,5 @@
 // Memory that the kernel charges this process: resident bytes, their high-water mark, and page
-// faults so far. Source: proc(5), getrusage(2).
+// faults so far; and what the machine has left. Source: proc(5), getrusage(2).
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,8 @@ Residency read_residency();
 bool reset_high_water_mark();
 
 std::uint64_t minor_faults();
+
+// Bytes that programs could still take on this machine; 0 if the kernel does not say.
+Bytes available_memory();
 
 }  // namespace headroom

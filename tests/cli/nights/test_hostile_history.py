@@ -176,14 +176,17 @@ def test_the_filter_of_calls_refuses_sockets_and_programs(action: str) -> None:
 
 @pytest.mark.parametrize("command", ["replay history.txt --capacity 1MiB --allocator malloc", "leaks history.txt",
                                      "export history.txt -o out.csv --to rmm", "compare history.txt history.txt"])
-def test_commands_that_read_files_of_others_open_no_socket(headroom: Headroom, command: str) -> None:
+def test_commands_that_read_files_of_others_open_no_socket_and_take_only_memory_that_is_available(
+        headroom: Headroom, command: str) -> None:  # fmt: skip
     headroom.write("history.txt", "1 a 512 0\n0 a 512 0\n")
-    # Programs that a command starts inherit its filter.
+    # Programs that a command starts inherit its limits.
     python = headroom.place / headroom.write(
-        "python", f"#!{sys.executable} -I\nimport os, socket, sys\ntry:\n    socket.socket()\n"
-        f"except PermissionError:\n    open({str(headroom.place / 'refused')!r}, 'w').close()\n"
+        "python", f"#!{sys.executable} -I\nimport os, resource, socket, sys\ntry:\n    socket.socket()\n"
+        f"except PermissionError:\n    with open({str(headroom.place / 'refused')!r}, 'w') as file:\n"
+        "        print(resource.getrlimit(resource.RLIMIT_DATA)[0], file=file)\n"
         "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])\n")  # fmt: skip
     python.chmod(0o755)
     outcome = headroom(*command.split(), HEADROOM_PYTHON=str(python))
     assert outcome.code == 0, outcome.errors
-    assert (headroom.place / "refused").exists()
+    of_machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < int((headroom.place / "refused").read_text()) < of_machine

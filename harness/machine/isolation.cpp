@@ -1,14 +1,18 @@
-#include "harness/machine/network.h"
+#include "harness/machine/isolation.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <iterator>
+
+#include "harness/machine/process_memory.h"
 
 namespace headroom {
 
@@ -40,5 +44,13 @@ void forbid_network() {
 #else
 void forbid_network() {}
 #endif
+
+void bound_memory() {
+  const Bytes available = available_memory();
+  rlimit limit{};
+  if (available == 0 || getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, available);
+  setrlimit(RLIMIT_DATA, &limit);
+}
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Keeps a process away from the network.
+// What a process that reads files of other people may not do.
 #pragma once
 
 namespace headroom {
@@ -7,5 +7,9 @@ namespace headroom {
 // effect if the kernel lacks filters of system calls (seccomp), or on processors other than x86-64
 // and AArch64. To be called while the process has one thread.
 void forbid_network();
+
+// Limits the memory that this process, and each program that it starts, may allocate to what is
+// available now: a file may ask for any amount. Beyond it, they get std::bad_alloc.
+void bound_memory();
 
 }  // namespace headroom
