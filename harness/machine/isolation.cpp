@@ -49,7 +49,7 @@ void bound_memory() {
   const Bytes available = available_memory();
   rlimit limit{};
   if (available == 0 || getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, available);
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, read_residency().writable + available);
   setrlimit(RLIMIT_DATA, &limit);
 }
 

@@ -15,6 +15,7 @@ Residency read_residency() {
     Bytes kibibytes = 0;
     if (key == "VmRSS:" && status >> kibibytes) residency.resident = kibibytes * kKiB;
     if (key == "VmHWM:" && status >> kibibytes) residency.high_water_mark = kibibytes * kKiB;
+    if (key == "VmData:" && status >> kibibytes) residency.writable = kibibytes * kKiB;
     status.ignore(256, '\n');
   }
   return residency;

@@ -11,6 +11,7 @@ namespace headroom {
 struct Residency {
   Bytes resident = 0;         // VmRSS
   Bytes high_water_mark = 0;  // VmHWM since start or the last reset
+  Bytes writable = 0;         // VmData, of which not all need be resident
 };
 Residency read_residency();
 
