@@ -47,7 +47,7 @@ def test_another_error_is_not_one_about_memory(notes):
 def test_a_framework_that_uses_a_device_is_recorded_whether_or_not_it_counts_bytes(
         notes, monkeypatch, tmp_path, peak, is_written):
     monkeypatch.setattr(notes, "RECORDS", str(tmp_path))
-    monkeypatch.setattr(notes, "watch_process", lambda *_: None)
+    monkeypatch.setattr(notes.headroom_end, "watch_process", lambda *_: None)
     notes.add("JAX 0.8", lambda: [{"device": 0, "peak_allocated": peak}], [])
     notes.count_steps(3)
     notes.write()

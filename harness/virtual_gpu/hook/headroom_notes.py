@@ -1,22 +1,15 @@
 """What the hooks of all frameworks record of a process, and what only those of Keras, TensorFlow and JAX record."""
 
-import atexit
 import contextlib
-import functools
 import gc
 import json
-import multiprocessing.process
-import multiprocessing.util
 import os
 import re
-import sys
 import threading
 import time
 import traceback
-import weakref
-from concurrent.futures import Future
-from concurrent.futures import thread as pools
 
+import headroom_end
 import headroom_lines
 import headroom_memory
 import headroom_xla
@@ -28,9 +21,6 @@ ELEMENT_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "half": 2, "bfloat16": 2, "fl
                  "double": 8, "int64": 8, "complex64": 8, "complex128": 16}
 
 
-writers = []  # functions that write the records of the process
-
-
 class StepLimit(SystemExit):
     """Ends the program after the requested number of steps."""
 
@@ -39,12 +29,12 @@ class StepLimit(SystemExit):
 
 
 def live_objects(*classes):
-    """Yields the objects of the process that belong to one of these classes, also those that the program has hidden from
-    Python's garbage collector, as unsloth does with all that it made before the training. What the import of the first
-    framework made is left out.
+    """Yields the objects of the process that belong to one of these classes, also those that the program has hidden
+    from Python's garbage collector, as unsloth does with all that it made before the training. What the import of the
+    first framework made is left out.
 
-    There are hundreds of thousands of objects. No function is called for most of them, since each call would be recorded
-    where PyTorch's profiler records the memory of the CPU; and isinstance() would run code of the objects."""
+    There are hundreds of thousands of objects. No function is called for most of them, since each call would be
+    recorded where PyTorch's profiler records the memory of the CPU; and isinstance() would run code of the objects."""
     if gc.freeze.called:
         gc.unfreeze()
     sought = {type(None): False}
@@ -57,17 +47,6 @@ def live_objects(*classes):
                 yield thing
         except TypeError:  # a class that cannot be hashed
             pass
-
-
-def wait_for_threads():
-    """Waits for threads of the program, such as one that saves a checkpoint. Called before Python closes the pools of
-    threads and processes, because what such a thread gives to a closed pool fails. A thread may wait for Python's own
-    end, so none is given more than a minute."""
-    processes = sys.modules.get("concurrent.futures.process")
-    of_pools = {*pools._threads_queues, *getattr(processes, "_threads_wakeups", ())}
-    for thread in threading.enumerate():
-        if not thread.daemon and thread is not threading.main_thread() and thread not in of_pools:
-            thread.join(timeout=60)
 
 
 class Framework:
@@ -147,9 +126,9 @@ class Record:
         if UNTIL_STEP and self.steps >= UNTIL_STEP:
             self.stopped_at_step = True
             with contextlib.suppress(RuntimeError):  # Python is ending already
-                threading._register_atexit(wait_for_threads)
+                threading._register_atexit(headroom_end.wait_for_threads)
             if threading.current_thread() is not threading.main_thread():
-                for write in writers:  # at once: what started the thread may kill the process, as Ray does
+                for write in headroom_end.writers:  # at once: what started the thread may kill the process, as Ray does
                     write()
             raise StepLimit(0)
 
@@ -174,104 +153,6 @@ class Record:
         with open(path + ".unfinished", "w") as out:
             json.dump(figures, out)
         os.replace(path + ".unfinished", path)
-
-
-def watch_futures(note_error, take_back):
-    """Takes an error that a future keeps to be lost until the program asks the future."""
-    with_error = weakref.WeakSet()
-    keep = Future.set_exception
-
-    @functools.wraps(keep)
-    def note_and_keep(future, error):
-        if note_error(error, is_lost=True):
-            with_error.add(future)
-        keep(future, error)
-
-    def asking(method):
-        @functools.wraps(method)
-        def ask(future, *arguments, **options):
-            try:
-                return method(future, *arguments, **options)
-            finally:
-                if future in with_error:
-                    with_error.discard(future)
-                    take_back()
-
-        return ask
-
-    Future.set_exception = note_and_keep
-    Future.result, Future.exception = asking(Future.result), asking(Future.exception)
-
-
-def watch_children(note):
-    """Calls `note(error)` in a child of multiprocessing that an exception ends. From Python 3.13 on the
-    exception is gone when the child's functions for its end are called."""
-    start = multiprocessing.process.BaseProcess._bootstrap
-
-    @functools.wraps(start)
-    def start_noting(process, *args, **kwargs):
-        run = process.run
-
-        def run_noting():
-            try:
-                run()
-            except BaseException as error:
-                note(error)
-                raise
-
-        process.run = run_noting
-        return start(process, *args, **kwargs)
-
-    multiprocessing.process.BaseProcess._bootstrap = start_noting
-
-
-def watch_process(note_error, take_back, forget, write):
-    """Calls `note_error(error, is_lost)` when an exception ends the program, or is lost with a thread or a future,
-    `take_back()` when the program gets the error that seemed lost, `forget()` in forked children, which are not the
-    program, and `write()` when the process ends."""
-
-    def note(error, is_lost=False):
-        return error is not None and not isinstance(error, SystemExit) and note_error(error, is_lost)
-
-    writers.append(write)
-    watch_futures(note, take_back)
-    show = threading.excepthook
-
-    @functools.wraps(show)
-    def note_and_show(arguments):
-        note(arguments.exc_value, is_lost=True)
-        show(arguments)
-
-    threading.excepthook = note_and_show
-
-    def at_exit():
-        note(getattr(sys, "last_value", None))  # the exception that Python, or a library in its place, is about to show
-        write()
-
-    def watch_end(*_):
-        multiprocessing.util.Finalize(None, at_exit, exitpriority=0)
-
-    watch_children(note)
-    leave, leave_at_once = sys.exit, os._exit
-
-    @functools.wraps(leave)
-    def leave_after_error(status=None):
-        if status:
-            note(sys.exc_info()[1])  # the exception that the program has caught and now ends with
-        leave(status)
-
-    @functools.wraps(leave_at_once)
-    def leave_without_atexit(status):
-        if status:
-            note(sys.exc_info()[1])
-        write()
-        leave_at_once(status)
-
-    sys.exit, os._exit = leave_after_error, leave_without_atexit
-    os.register_at_fork(after_in_child=forget)
-    atexit.register(at_exit)
-    watch_end()  # a child of multiprocessing may end without atexit
-    multiprocessing.util.register_after_fork(watch_end, watch_end)
 
 
 class Notes(Record):
@@ -370,5 +251,5 @@ def forget():
 def add(name, peaks, differences, arrays=lambda device: {}, finish=lambda: None):
     """Records a framework's peaks; called after it has been imported."""
     if not notes.frameworks:
-        watch_process(note_error, take_back_error, forget, write)
+        headroom_end.watch_process(note_error, take_back_error, forget, write)
     notes.frameworks.append(Framework(name, peaks, differences, arrays, finish))

@@ -9,6 +9,7 @@ import traceback
 
 import headroom_compiler
 import headroom_cpu
+import headroom_end
 import headroom_known
 import headroom_memory
 import headroom_notes
@@ -277,4 +278,4 @@ def install(torch):
         record_the_cpu(torch)
     else:
         torch.cuda._lazy_call(start_recording)
-    headroom_notes.watch_process(note_error, take_back_error, steps.forget, write)
+    headroom_end.watch_process(note_error, take_back_error, steps.forget, write)
