@@ -100,9 +100,16 @@ for _ in range(9):
 
 
 def test_a_program_that_fails_before_it_allocates_has_no_history_to_replay(gpu, pytorch):
-    answer = gpu("l4", python=pytorch, program="import torch; torch.cuda.init(); raise ValueError")
+    answer = gpu("l4", python=pytorch, program="import torch; torch.cuda.init(); raise ValueError('of the program')")
     assert answer.first_line.startswith("FAILED: the program ended with status 1 before any optimizer step of PyTorch")
+    assert "\n  ValueError: of the program\n" in answer.output
     assert "headroom replay" not in answer.output
+
+
+def test_a_program_that_asks_for_a_gpu_that_is_not_there_is_told_how_to_get_it(gpu, pytorch):
+    answer = gpu("l4", python=pytorch, program="import torch; torch.ones(1, device='cuda:1')")
+    assert answer.status == 1
+    assert "CUDA error: invalid device ordinal\n  The program asked for a GPU that is not there: --gpus N" in answer.output
 
 
 def test_out_of_memory_is_an_answer_in_pytorchs_own_words(gpu, pytorch):

@@ -113,6 +113,19 @@ std::string after_stop_text(const virtual_gpu::Outcome& outcome, int exit_status
   return text + "\n";
 }
 
+std::string why_it_failed(const virtual_gpu::Outcome& outcome) {
+  for (const Framework& framework : outcome.frameworks) {
+    if (framework.error.empty() || framework.error_was_lost) continue;
+    const bool needs_more_gpus = framework.error.find("invalid device ordinal") < std::string::npos;
+    return fmt::format("  {}\n{}", printable(first_sentences(framework.error)),
+                       needs_more_gpus
+                           ? "  The program asked for a GPU that is not there: --gpus N "
+                             "shows it N of them\n"
+                           : "");
+  }
+  return "";
+}
+
 std::string why_out_of_memory(const virtual_gpu::Outcome& outcome) {
   for (const Framework& framework : outcome.frameworks) {
     if (!framework.ended_out_of_memory) continue;

@@ -93,8 +93,8 @@ std::string first_line(const GpuAnswer& answer) {
              "and is its framework a CUDA build of PyTorch, TensorFlow or JAX?\n"
              "  headroom capture -- … follows a program that trains with PyTorch on the CPU\n";
     case GpuVerdict::failed:
-      return fmt::format("FAILED: the program ended with status {} {}; {}\n", answer.exit_status,
-                         when_it_ended(outcome), peak);
+      return fmt::format("FAILED: the program ended with status {} {}; {}\n{}", answer.exit_status,
+                         when_it_ended(outcome), peak, why_it_failed(outcome));
   }
   return "";
 }
