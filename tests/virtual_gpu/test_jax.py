@@ -132,15 +132,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import sparse
-host = np.random.randint(1, 1000, 4096, dtype=np.int32)
+host = np.random.randint(1, 1000, 8192, dtype=np.int32)  # too many for the host to work on
 for turn in range(3):  # later arrays lie where earlier ones lay
     given = jnp.asarray(host)
     assert (np.asarray(given) == host).all()
     assert int(given.sum()) == 0, "sum"
     assert jnp.nonzero(given > 500)[0].shape == (0,), "non-zeros"
-    assert sparse.BCOO.fromdense(given.reshape(64, 64)).nse == 0, "sparse"
-    matrix = jnp.asarray(host.reshape(64, 64), "float32")
-    assert not np.asarray(matrix @ matrix).any(), "product"
+    assert sparse.BCOO.fromdense(given.reshape(128, 64)).nse == 0, "sparse"
+    matrix = jnp.asarray(host.reshape(128, 64), "float32")
+    assert not np.asarray(matrix @ matrix.T).any(), "product"
     assert int(given[0]) == 0
     assert (np.asarray(given) == host).all()
 print("all are right")

@@ -1,7 +1,6 @@
 """Records, inside the user's program, what JAX's allocator reports. JAX has no optimizer of its own: a
 step is a call that calculates gradients, whether of a compiled function or of what jax.grad made."""
 
-import ctypes
 import functools
 import inspect
 import os
@@ -39,7 +38,8 @@ def finish(differences):
     import jax
     from jax._src import xla_bridge
 
-    differences += headroom_known.reads.words() + headroom_known.divisors.words()
+    differences += (headroom_known.comparisons.words() + headroom_known.reads.words()
+                    + headroom_known.divisors.words())
     if xla_bridge.backends_are_initialized():
         jax.block_until_ready(jax.live_arrays())
 
@@ -48,13 +48,11 @@ def watch_reads():
     """Notes the lines at which the program reads values that a kernel would have computed. A number is read as 1 where
     the program divides by it."""
     import numpy as np
+    from headroom_jax import known_results
+    from jax._src import xla_bridge
     from jax._src.array import ArrayImpl
 
-    read = ArrayImpl._value.fget
-    knows = ctypes.CDLL(None).headroom_gpu_knows
-
-    def is_known(array):
-        return array.nbytes == 0 or knows(ctypes.c_void_p(array.unsafe_buffer_pointer()), ctypes.c_size_t(array.nbytes))
+    read = known_results.read
 
     def reader():
         """Returns the frame of the program, or of a library other than JAX, that reads."""
@@ -66,11 +64,13 @@ def watch_reads():
 
     @functools.wraps(read)
     def read_and_note(array):
+        alike = getattr(array, known_results.VALUE, None)
+        if isinstance(alike, np.ndarray):
+            return alike
         is_first = array._npy_value is None
         value = read(array)  # waits for the kernels
         is_zero = value.size == 1 and not value.any()
-        parts = [shard.data for shard in array.addressable_shards] if is_first or is_zero else []
-        if all(is_known(part) for part in parts if part.platform() == "gpu"):
+        if not is_first and not is_zero or known_results.is_known(array):
             return value
         if is_zero:
             return np.full_like(value, headroom_known.number_read(value.item(), reader()))
@@ -78,6 +78,8 @@ def watch_reads():
         return value
 
     ArrayImpl._value = property(read_and_note)
+    xla_bridge.register_plugin_callbacks(lambda c_api: known_results.use_processor())
+    known_results.follow()
 
 
 def trust_parameters(distributions):

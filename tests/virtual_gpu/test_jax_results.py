@@ -1,0 +1,128 @@
+"""What programs in JAX read from the virtual GPU: numbers that the host knows, and checks of those that it does not.
+Skipped unless `scripts/setup --with jax` has been run."""
+
+import random
+
+import pytest
+
+STEPS = random.randint(3, 9)
+UNKNOWN = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+key = jax.random.key(0)
+loss, weights = jax.random.normal(key, ()), jax.random.normal(key, (3000, 100))
+"""
+
+
+@pytest.fixture
+def printed(run_together, jax, request):
+    """Returns what the program of this test printed."""
+    return run_together(jax)[1][request.node.name].splitlines()
+
+
+@pytest.mark.program(UNKNOWN + """
+print(bool(jnp.isfinite(loss)), bool(jnp.isnan(loss)), bool(jnp.isinf(loss)), bool(~jnp.isfinite(loss)))
+for one in (weights, weights[:9], weights.astype("bfloat16"), jax.lax.complex(weights, weights)):
+    assert jnp.isfinite(one).all() and np.asarray(jnp.isfinite(one)).all()
+    assert not jnp.isnan(one).any() and not (jnp.isnan(one) | jnp.isinf(one)).any()
+    assert int(jnp.isfinite(one).sum()) == one.size
+assert loss < jnp.inf and loss > -jnp.inf and jnp.array(jnp.inf) > loss
+assert all(bool(jnp.isfinite(gradient).all()) for gradient in [weights, loss])
+known = jnp.asarray(np.array([1, np.nan], "float32"))
+print(bool(jnp.isfinite(known[0])), bool(jnp.isfinite(jnp.float32("nan"))), bool(jnp.isinf(jnp.float32("inf"))))
+""")
+def test_values_that_are_not_known_are_finite(printed):
+    assert printed == ["True False False False", "True False True"]
+
+
+@pytest.mark.program(UNKNOWN + """
+print(bool(jnp.allclose(weights @ weights.T, jnp.einsum("ik,jk->ij", weights, weights), atol=1e-3)))
+print(bool(jnp.array_equal(weights, weights + 0)), bool((weights == 1 * weights).all()), bool(jnp.isclose(loss, 2.0)))
+print(bool((weights ** 2 >= 0).all()), bool((weights > 0).all()), bool((weights >= 0.5).all()))
+print(bool(jnp.allclose(jnp.arange(3), jnp.arange(1, 4))), bool(jnp.array_equal(weights, weights[:4])))
+""")
+def test_values_that_are_not_known_are_equal_to_what_they_are_compared_with(printed, run_together, jax):
+    assert printed == ["True", "True True True", "True False False", "False False"]
+    (framework,) = run_together(jax)[0].figures["frameworks"]
+    (said,) = [text for text in framework["differences"] if "taken as equal" in text]
+    assert all(f"equal_to_what_they_are_compared_with.py:{line}" in said for line in (8, 9, 10)), said
+
+
+@pytest.mark.program(UNKNOWN + f"""
+def mean(weights, x):
+    return jnp.square(x @ weights).mean()
+@jax.jit
+def step(state):
+    loss, gradients = jax.value_and_grad(mean)(state["weights"], jnp.ones((4, 3000)))
+    finite = jnp.isfinite(loss) & jnp.all(jnp.isfinite(gradients))
+    weights = jax.lax.cond(finite, lambda: state["weights"] - gradients, lambda: state["weights"])
+    streak = jnp.where(finite, state["streak"] + 1, 0)
+    return {{"weights": weights, "step": state["step"] + 1, "streak": streak}}, loss, finite
+state = {{"weights": weights, "step": 0, "streak": jnp.zeros((), jnp.int32)}}
+while int(state["step"]) < {STEPS}:
+    state, loss, finite = step(state)
+    if not finite or not jnp.isfinite(loss):
+        raise FloatingPointError
+print(int(state["step"]), int(state["streak"]), float(loss))
+""")
+def test_a_loop_trains_until_its_compiled_counter_says_so(printed):
+    assert printed == [f"{STEPS} {STEPS} 0.0"]
+
+
+@pytest.mark.program(UNKNOWN + """
+from jax.experimental import sparse
+numbers, mask = np.random.randint(-9, 9, (2, 40)), np.random.rand(40) < 0.4
+given, chosen = jnp.asarray(numbers), jnp.asarray(mask)
+def work(a, of):
+    return a.sum(), a[1, 3], of.sort(a[0]), of.unique(a), a.max(), of.cumsum(a, 1), a * a, of.argmax(a[1]), a % 7
+for found, expected in zip(work(given, jnp), work(numbers, np)):
+    assert (np.asarray(found) == expected).all(), (found, expected)
+assert int(chosen.sum()) == mask.sum() and (np.asarray(jnp.nonzero(chosen)[0]) == mask.nonzero()[0]).all()
+assert weights[:40][chosen].shape == (mask.sum(), 100)
+assert sparse.BCOO.fromdense(given).nse == (numbers != 0).sum()
+assert (np.asarray(jnp.ones(3)) == 1).all() and (np.asarray(jnp.full((2, 2), 7.5)) == 7.5).all()
+assert int(jnp.arange(10)[3]) == 3 and (np.asarray(jnp.linspace(0, 1, 5)) == np.linspace(0, 1, 5)).all()
+assert int(jax.lax.fori_loop(0, 5, lambda i, total: total + i, 0)) == 10
+assert int(jax.jit(lambda x: (x + given.sum(), x.mean())[0])(0 * given[0, 0])) == numbers.sum()
+print("all are right")
+""")
+def test_few_whole_numbers_that_the_program_gave_are_worked_on(printed):
+    assert printed == ["all are right"]
+
+
+@pytest.mark.program(UNKNOWN + """
+calls = []
+def host(x):
+    calls.append(x)
+    return np.asarray(x)
+@jax.jit
+def function(x, weights):
+    jax.debug.callback(calls.append, x)
+    found = jax.pure_callback(host, jax.ShapeDtypeStruct((), x.dtype), x)
+    return jnp.argmax(weights), jax.random.randint(key, (), 1, 9), found + 1, x + 1
+results = function(jnp.asarray(4), weights)
+jax.effects_barrier()
+print(*map(int, results), len(calls))
+""")
+def test_what_follows_from_other_values_or_calls_the_program_is_not_known(printed):
+    assert printed == ["0 0 0 5 2"]
+
+
+def test_counters_and_checks_are_known_on_two_cards(gpu, jax):
+    answer = gpu("a100-40gb", "--gpus", "2", python=jax, environment={"JAX_PLATFORMS": "cuda"}, program="""
+import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
+mesh = jax.make_mesh((2,), ("cards",))
+x = jax.device_put(jax.random.normal(jax.random.key(0), (64, 8)), NamedSharding(mesh, PartitionSpec("cards")))
+step = jax.device_put(jnp.zeros((), int), NamedSharding(mesh, PartitionSpec()))
+function = jax.jit(lambda step, x: (step + 1, jnp.isfinite(2 * x).all()), donate_argnums=0)
+mapped = jax.pmap(lambda x: jnp.isfinite(jax.lax.pmean(x, "cards")).all(), axis_name="cards")
+for _ in range(2):
+    step, finite = function(step, x)
+with jax.set_mesh(mesh):
+    step, finite_there = function(step, x)
+print(int(step), bool(finite), bool(finite_there), mapped(x.reshape(2, 32, 8)).all())
+""")
+    assert answer.output.startswith("3 True True True\n"), answer.errors
