@@ -438,3 +438,29 @@ for wrong in (lambda: as_many(drawn, drawn[:4]), lambda: tf.debugging.assert_equ
 """)
 def test_assertions_about_shapes_are_checked(printed):
     assert printed == ["6 6", "refused", "refused", "refused"]
+
+
+@pytest.mark.program("""
+import numpy as np
+import tensorflow as tf
+many, few = tf.random.normal((3000, 100)), tf.random.normal((7, 5))
+def checks(many, few):
+    for x in (many, few, tf.reduce_mean(many), tf.cast(many, "bfloat16")):
+        yield tf.reduce_all(tf.math.is_finite(x))
+        yield tf.reduce_all(tf.math.is_finite(x), axis=-1) if x.shape.rank else tf.math.is_finite(x)
+        yield tf.logical_not(tf.reduce_any(tf.math.is_nan(x) | tf.math.is_inf(x)))
+    yield tf.reduce_all([tf.reduce_all(tf.math.is_finite(x)) for x in (many, few)])
+@tf.function(input_signature=2 * [tf.TensorSpec([None, None])])
+def checked(many, few):
+    if not tf.reduce_all(tf.math.is_finite(many)):
+        tf.debugging.Assert(False, [few])
+    return list(checks(many, few))
+for found in (list(checks(many, few)), checked(many, few)):
+    assert len(found) == 13 and all(one.numpy().all() for one in found), found
+print(*tf.math.is_finite(tf.constant([1, np.nan])).numpy(), bool(tf.math.is_finite(tf.math.log(tf.constant(0.0)))))
+rows = np.zeros((3, 5000), "float32")
+rows[1, 4] = np.nan
+print(len(list(tf.data.Dataset.from_tensor_slices(rows).filter(lambda row: tf.reduce_all(tf.math.is_finite(row))))))
+""")
+def test_values_that_are_not_known_are_finite(printed):
+    assert printed == ["True False True", "2"]

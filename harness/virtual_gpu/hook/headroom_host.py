@@ -9,19 +9,21 @@ import threading
 
 from headroom_known import Lines
 from tensorflow import (
-    Tensor, TensorShape, as_dtype, control_dependencies, device, errors, executing_eagerly, get_static_value, int32,
-    no_op, string)
+    Tensor, TensorShape, as_dtype, compat, constant, control_dependencies, device, errors, executing_eagerly,
+    get_static_value, int32, logical_or, no_op, string)
 from tensorflow.python.util import tf_stack
 
 MOST_NUMBERS = 4096
-OF_INTEGERS = {"AddV2", "BroadcastTo", "Cast", "ConcatV2", "Cumsum", "DenseBincount", "DynamicPartition", "Equal",
-               "ExpandDims", "GatherV2", "Greater", "GreaterEqual", "Less", "LessEqual", "Max", "Maximum", "Min",
-               "Minimum", "Mul", "NotEqual", "Pack", "Prod", "Range", "ReverseV2", "SelectV2", "Slice",
+OF_INTEGERS = {"AddV2", "All", "Any", "BroadcastTo", "Cast", "ConcatV2", "Cumsum", "DenseBincount", "DynamicPartition",
+               "Equal", "ExpandDims", "GatherV2", "Greater", "GreaterEqual", "Less", "LessEqual", "Max", "Maximum",
+               "Min", "Minimum", "Mul", "NotEqual", "Pack", "Prod", "Range", "ReverseV2", "SelectV2", "Slice",
                "SparseFillEmptyRows", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unique", "UniqueV2", "Where"}
 WITH_KERNEL_FOR_INT32 = {"Cast", "Cumsum", "DenseBincount", "DynamicPartition", "GatherV2", "SelectV2", "Tile",
                          "Transpose", "Unique", "UniqueV2", "Where"}
 WITH_OTHER_OPERANDS_FIRST = {"DynamicPartition", "SelectV2"}  # the rest are few whole numbers
 OF_SCALARS = {"Cast", "FloorDiv", "FloorMod", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "SelectV2"}
+OF_ANY_NUMBERS = {"IsFinite", "IsInf", "IsNan"}  # unknown ones read as 0
+FINITE = "_headroom_finite"  # attribute of a tensor of flags that say which values are finite
 held = Lines("assertions about values that a virtual GPU does not compute, taken to hold")
 
 
@@ -114,10 +116,14 @@ def has_few_numbers(operand):
 
 def is_for_host(operation, operands):
     """Whether the host performs an operation of TensorFlow."""
-    if operation not in OF_INTEGERS and operation not in OF_SCALARS:
+    if operation not in OF_INTEGERS | OF_SCALARS | OF_ANY_NUMBERS:
         return False
     parts = [part for one in operands for part in (one if isinstance(one, (list, tuple)) else [one])]
     tensors = [part for part in parts if hasattr(part, "shape")]  # or variables, also of Keras, or arrays
+    if operation == "All" and hasattr(tensors[0], FINITE):
+        return False
+    if operation in OF_ANY_NUMBERS:
+        return (TensorShape(tensors[0].shape).num_elements() or MOST_NUMBERS + 1) <= MOST_NUMBERS
     if operation in OF_SCALARS and all(map(is_scalar, tensors)):
         # An unknown divisor reads as 0, by which a processor cannot divide.
         return not operation.startswith("Floor") or bool(get_static_value(operands[1]))
@@ -129,21 +135,58 @@ def is_for_host(operation, operands):
     return operation in OF_INTEGERS and all(map(has_few_numbers, numbers))
 
 
+def taken_as_true(flags):
+    """Returns flags that are true in place of those that a kernel would find. TensorFlow leaves out what finds flags that
+    nothing depends on, but it takes memory on a card."""
+    with device("CPU"):
+        if executing_eagerly():
+            return constant(True, shape=flags.shape)
+        return logical_or(flags, compat.v1.placeholder_with_default(True, ()))
+
+
+def is_of_processor(tensor):
+    """Whether the processor calculates a tensor, as in functions that prepare data."""
+    if executing_eagerly():
+        return "GPU" not in tensor.device
+    graph = tensor.graph
+    while not getattr(graph, "name", "Dataset_").startswith("Dataset_"):
+        graph = graph.outer_graph
+    return hasattr(graph, "name") or "CPU" in tensor.device
+
+
+def taken_as_finite(operation, operands, flags):
+    """Notes flags that say which of many values are finite, and returns what is taken in place of whether all are."""
+    if operation == "IsFinite" and not is_of_processor(flags):
+        setattr(flags, FINITE, True)
+    return taken_as_true(flags) if operation == "All" and hasattr(operands[0], FINITE) else flags
+
+
+def first_changed(change, result):
+    """Returns what an operation returned, with another first tensor."""
+    if isinstance(result, tuple):  # the operation that was added to a graph, and its results
+        return *result[:-1], [change(result[-1][0])]
+    return [change(result[0])] if isinstance(result, list) else change(result)
+
+
 def work_there(tensorflow):
     """Called after TensorFlow has been imported."""
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import execute
     from tensorflow.python.framework import op_def_library
     from tensorflow.python.ops import array_ops
-    from tensorflow.python.util import compat
+    from tensorflow.python.util.compat import as_str
 
     def on_the_host(work, described):
         @functools.wraps(work)
         def done(*arguments, **options):
-            if is_for_host(*described(*arguments, **options)):
+            operation, operands = described(*arguments, **options)
+            if is_for_host(operation, operands):
                 with device("CPU"):
                     return work(*arguments, **options)
-            return work(*arguments, **options)
+            result = work(*arguments, **options)
+            if operation in ("IsFinite", "All"):
+                return first_changed(functools.partial(taken_as_finite, operation, operands), result)
+            return result
 
         return done
 
@@ -152,6 +195,6 @@ def work_there(tensorflow):
     pywrap_tfe.TFE_Py_FastPathExecute = on_the_host(
         pywrap_tfe.TFE_Py_FastPathExecute, lambda context, operation, name, *operands: (operation, operands))
     execute.execute = on_the_host(
-        execute.execute, lambda op_name, num_outputs=0, inputs=(), *_, **named: (compat.as_str(op_name), inputs))
+        execute.execute, lambda op_name, num_outputs=0, inputs=(), *_, **named: (as_str(op_name), inputs))
     op_def_library._apply_op_helper = on_the_host(
         op_def_library._apply_op_helper, lambda operation, name=None, **operands: (operation, list(operands.values())))

@@ -102,22 +102,6 @@ def trust_masks(rnn):
     rnn._compute_sequence_length_from_mask = whole
 
 
-def take_gradients_as_finite(module):
-    """An optimizer of Keras that scales the loss skips the update unless a kernel found all gradients to be finite.
-    In TensorFlow that reads as False, so the opposite is taken. A constant would let TensorFlow leave out the check,
-    which takes memory."""
-    with_scale = module.LossScaleOptimizer
-    owner, name = (with_scale, "check_finite") if hasattr(with_scale, "check_finite") else (module, "_is_all_finite")
-    check = getattr(owner, name)
-
-    @functools.wraps(check)
-    def checked(*arguments):
-        finite, tf = check(*arguments), sys.modules.get("tensorflow")
-        return tf.logical_not(finite) if tf is not None and tf.is_tensor(finite) else finite
-
-    setattr(owner, name, checked)
-
-
 class InFit:
     """`active`: whether Keras's own training loop, whose batches are counted, is running."""
 

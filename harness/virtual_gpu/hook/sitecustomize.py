@@ -103,8 +103,6 @@ HOOKS = {
     "tf_keras.src.optimizers.legacy.optimizer_v2": calling("headroom_tensorflow", "count_applied_gradients"),
     "tf_keras.src.optimizers.optimizer": calling("headroom_tensorflow", "count_applied_gradients"),
     "keras.src.backend.tensorflow.rnn": calling("headroom_tensorflow", "trust_masks"),
-    "keras.src.optimizers.loss_scale_optimizer": calling("headroom_tensorflow", "take_gradients_as_finite"),
-    "tf_keras.src.mixed_precision.loss_scale_optimizer": calling("headroom_tensorflow", "take_gradients_as_finite"),
     "jax._src.hardware_utils": calling("headroom_jax", "show_gpu"),
     "jax": calling("headroom_jax", "install"),
     "numpyro.distributions.distribution": calling("headroom_jax", "trust_parameters"),
@@ -123,8 +121,7 @@ def run_users_own():
 
 if "HEADROOM_GPU_CAPTURE" in os.environ:
     for name in ("deepspeed.runtime.zero.utils", "jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn",
-                 "keras.src.optimizers.loss_scale_optimizer", "numpy.random", "numpyro.distributions.distribution",
-                 "tf_keras.src.mixed_precision.loss_scale_optimizer", "torch._inductor.autotune_process",
+                 "numpy.random", "numpyro.distributions.distribution", "torch._inductor.autotune_process",
                  "torch._inductor.runtime.benchmarking", "triton.runtime.autotuner"):
         del HOOKS[name]
 

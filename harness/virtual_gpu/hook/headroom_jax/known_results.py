@@ -31,7 +31,9 @@ NOT_STRICT = {"le", "ge", "eq"}
 ALIKE = {"and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert}  # of operands that have one value everywhere
 ALIKE.update(dict.fromkeys(("broadcast_in_dim", "convert_element_type", "copy", "reduce_and", "reduce_or", "reshape",
                             "squeeze", "transpose"), lambda value: value))
-COMPILED_SOON = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+COMPILED_SOON = {"xla_backend_optimization_level": 0}
+if jax.__version_info__ >= (0, 6):
+    COMPILED_SOON["xla_cpu_use_fusion_emitters"] = False
 CANNOT = (RuntimeError, TypeError, ValueError)  # what JAX raises for operations that a processor has not
 VALUE = "_headroom_value"  # attribute of an array: a value that it has everywhere, or HOLDS
 
