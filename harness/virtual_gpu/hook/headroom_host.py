@@ -136,8 +136,8 @@ def is_for_host(operation, operands):
 
 
 def taken_as_true(flags):
-    """Returns flags that are true in place of those that a kernel would find. TensorFlow leaves out what finds flags that
-    nothing depends on, but it takes memory on a card."""
+    """Returns flags that are true in place of those that a kernel would find. They depend on these, or TensorFlow would
+    leave out what finds them, which takes memory on a card."""
     with device("CPU"):
         if executing_eagerly():
             return constant(True, shape=flags.shape)

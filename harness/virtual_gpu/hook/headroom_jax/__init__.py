@@ -48,11 +48,11 @@ def watch_reads():
     """Notes the lines at which the program reads values that a kernel would have computed. A number is read as 1 where
     the program divides by it."""
     import numpy as np
-    from headroom_jax import known_results
+    from headroom_jax import known_results, known_values
     from jax._src import xla_bridge
     from jax._src.array import ArrayImpl
 
-    read = known_results.read
+    read = known_values.read
 
     def reader():
         """Returns the frame of the program, or of a library other than JAX, that reads."""
@@ -64,13 +64,13 @@ def watch_reads():
 
     @functools.wraps(read)
     def read_and_note(array):
-        alike = getattr(array, known_results.VALUE, None)
+        alike = getattr(array, known_values.VALUE, None)
         if isinstance(alike, np.ndarray):
             return alike
         is_first = array._npy_value is None
         value = read(array)  # waits for the kernels
         is_zero = value.size == 1 and not value.any()
-        if not is_first and not is_zero or known_results.is_known(array):
+        if not is_first and not is_zero or known_values.is_known(array):
             return value
         if is_zero:
             return np.full_like(value, headroom_known.number_read(value.item(), reader()))
