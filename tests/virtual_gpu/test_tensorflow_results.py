@@ -464,3 +464,20 @@ print(len(list(tf.data.Dataset.from_tensor_slices(rows).filter(lambda row: tf.re
 """)
 def test_values_that_are_not_known_are_finite(printed):
     assert printed == ["True False True", "2"]
+
+
+@pytest.mark.program("""
+import numpy as np
+import tensorflow as tf
+lengths = np.arange(20000) % 97
+rows = np.random.rand(20000, 4).astype("float32")
+several = tf.data.Dataset.from_tensor_slices({"rows": rows, "lengths": tf.constant(lengths)})
+short = several.filter(lambda one: one["lengths"] < 5)
+print(sum(1 for _ in short), int((lengths < 5).sum()))
+print(np.array_equal(next(iter(several.batch(16)))["rows"].numpy(), rows[:16]))
+[whole] = tf.data.Dataset.from_tensors(lengths)
+print(int(whole.numpy().sum()), int(lengths.sum()))
+""")
+def test_datasets_have_the_arrays_that_they_were_made_of(printed):
+    kept, same, whole = printed
+    assert len(set(kept.split())) == 1 and same == "True" and len(set(whole.split())) == 1

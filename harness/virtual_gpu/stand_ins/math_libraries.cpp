@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "harness/virtual_gpu/stand_ins/account.h"
 #include "harness/virtual_gpu/stand_ins/contents.h"
@@ -215,8 +216,18 @@ HEADROOM_EXPORT int cufftXtMakePlanMany(int, int, void*, void*, long long, long 
   return kSuccess;
 }
 
-// NVRTC compiles a kernel's source to no code.
+// NVRTC compiles a kernel's source to no code. It names the architectures for which version 13
+// compiles.
 
+constexpr int kArchitectures[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+HEADROOM_EXPORT int nvrtcGetNumSupportedArchs(int* count) {
+  *count = std::size(kArchitectures);
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvrtcGetSupportedArchs(int* architectures) {
+  std::ranges::copy(kArchitectures, architectures);
+  return kSuccess;
+}
 HEADROOM_EXPORT int nvrtcGetCUBINSize(void*, std::size_t* bytes) {
   *bytes = 1;
   return kSuccess;

@@ -4,6 +4,7 @@ import pytest
 from conftest import TWO_RANKS
 
 NUMBERS = """
+import numpy
 import os
 import torch
 import torch.distributed as dist
@@ -42,7 +43,7 @@ show(*listed, joined, *on_one)
 sent, received = ([1, 3], [1, 2]) if rank == 0 else ([2, 2], [3, 2])
 parts, rows = two(), torch.empty(sum(received), dtype=torch.int64, device="cuda")
 dist.all_to_all_single(parts, own)
-dist.all_to_all_single(rows, torch.arange(4, device="cuda") + 10 * rank, received, sent)
+dist.all_to_all_single(rows, torch.arange(4, device="cuda") + 10 * rank, numpy.array(received), numpy.array(sent))
 listed = [torch.empty(n, device="cuda") for n in received]
 dist.all_to_all(listed, [torch.full((n,), rank + 0.5, device="cuda") for n in sent])
 show(parts, all_to_all_single(own, None, None, dist.group.WORLD) + 0, rows, *listed)

@@ -171,7 +171,8 @@ def rank_in(group, rank, rank_in_group):
 
 
 def parts_of(tensor, sizes, group):
-    return tensor.split(list(sizes)) if sizes else tensor.tensor_split(group.size())
+    sizes = [] if sizes is None else list(map(int, sizes))  # those of an array of NumPy, too
+    return tensor.split(sizes) if sizes else tensor.tensor_split(group.size())
 
 
 FOLLOWED = {"all_reduce": all_reduce, "reduce": reduce, "broadcast": broadcast, "all_gather": all_gather,

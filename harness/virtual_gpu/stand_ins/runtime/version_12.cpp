@@ -1,5 +1,7 @@
 // The functions of libcudart.so.12 whose arguments differ between CUDA 12 and 13. They are built
 // into the library of that name, so a program gets those of the version that it was linked with.
+#include <dlfcn.h>
+
 #include "harness/virtual_gpu/stand_ins/interface.h"
 #include "harness/virtual_gpu/stand_ins/runtime/versions.h"
 
@@ -58,6 +60,14 @@ HEADROOM_EXPORT int cudaGetDeviceProperties_v2(DeviceProperties* out, int device
   if (device < 0 || device >= headroom_gpu_card()->devices) return kInvalidDevice;
   describe_card(*out, device);
   return kSuccess;
+}
+// The name of this function since CUDA 13. cuDNN's front end looks for libcudart.so.12 first, also
+// where it was compiled for CUDA 13, as in Transformer Engine.
+HEADROOM_EXPORT int cudaGetDeviceProperties(void* out, int device) {
+  void* newer = dlopen("libcudart.so.13", RTLD_LAZY | RTLD_NOLOAD);
+  if (newer == nullptr) return kNotSupported;
+  using Function = int (*)(void*, int);
+  return reinterpret_cast<Function>(dlsym(newer, "cudaGetDeviceProperties"))(out, device);
 }
 HEADROOM_EXPORT int cudaStreamGetCaptureInfo(void* stream, int* status, unsigned long long* id) {
   headroom_gpu_capture_info(stream, status, id, nullptr);
