@@ -66,6 +66,31 @@ for library, name, at in (("libcudart.so.12", "cudaGetDeviceProperties_v2", 360)
     assert "Error" not in answer.errors, answer.errors
 
 
+def test_a_program_for_cuda_13_that_finds_cuda_12_first_gets_the_layout_of_cuda_13(gpu):
+    """cuDNN's front end looks for CUDA 12 first, also where it was compiled for CUDA 13."""
+    answer = gpu("h100", program="""
+import ctypes
+newer, older = ctypes.CDLL("libcudart.so.13"), ctypes.CDLL("libcudart.so.12")
+expected, found = ctypes.create_string_buffer(2048), ctypes.create_string_buffer(2048)
+assert newer.cudaGetDeviceProperties(expected, 0) == 0
+assert older.cudaGetDeviceProperties(found, 0) == 0
+assert found.raw == expected.raw and b"H100" in found.raw
+""")
+    assert answer.errors == ""
+
+
+def test_nvrtc_names_the_architectures_for_which_it_compiles(gpu):
+    answer = gpu("h100", program="""
+import ctypes
+nvrtc, count = ctypes.CDLL("libnvrtc.so.13"), ctypes.c_int()
+assert nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)) == 0
+found = (ctypes.c_int * count.value)()
+assert nvrtc.nvrtcGetSupportedArchs(found) == 0
+assert list(found) == sorted(found) and 90 in found and 70 not in found
+""")
+    assert answer.errors == ""
+
+
 def test_a_description_of_cublaslt_keeps_what_it_is_given(gpu):
     answer = gpu("l4", program=RUNTIME + """
 allocate(1)
