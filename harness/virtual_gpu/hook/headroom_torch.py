@@ -234,6 +234,12 @@ def note_error(error, is_lost):
     return noted
 
 
+def end():
+    write()
+    if numbers := sys.modules.get("headroom_ranks.numbers"):
+        numbers.Told.leave(has_failed=bool(steps.notes.error))
+
+
 def take_back_error():
     steps.notes.take_back_error()
 
@@ -278,4 +284,4 @@ def install(torch):
         record_the_cpu(torch)
     else:
         torch.cuda._lazy_call(start_recording)
-    headroom_end.watch_process(note_error, take_back_error, steps.forget, write)
+    headroom_end.watch_process(note_error, take_back_error, steps.forget, end)

@@ -88,6 +88,24 @@ def test_ranks_know_the_numbers_that_others_send(numbers, how):
         assert f"rank {rank}, {how}: {values}\n" in numbers
 
 
+def test_a_rank_reads_what_one_has_sent_that_ended_since(gpu, pytorch, tmp_path):
+    """The store through which they tell each other is in the process of the first rank."""
+    (tmp_path / "ranks.py").write_text("""
+import os, time, torch
+import torch.distributed as dist
+dist.init_process_group("nccl")
+torch.cuda.set_device(dist.get_rank())
+told = torch.tensor(7 - dist.get_rank(), device="cuda")
+dist.broadcast(told, src=0)
+if dist.get_rank() == 1:
+    time.sleep(2)
+    print(f"read {told.item()}", flush=True)
+""")
+    answer = gpu("h100", "--gpus", "2", python=pytorch, program=TWO_RANKS, arguments=[str(tmp_path / "ranks.py")])
+    assert answer.status == 0, answer.errors
+    assert "read 7\n" in answer.output
+
+
 def test_ranks_that_one_process_pretends_send_the_integers_that_it_sends(gpu, pytorch):
     """Experts on several ranks tell each other so how many tokens they get."""
     answer = gpu("h100", "--world", "4", python=pytorch, program="""

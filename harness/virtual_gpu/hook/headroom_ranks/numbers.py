@@ -3,6 +3,7 @@ kernel carries them to another rank, so the ranks tell each other through the st
 A rank waits for what another one tells only when its program uses it, as it would wait for the GPU."""
 
 import collections
+import contextlib
 import functools
 import inspect
 import itertools
@@ -11,13 +12,14 @@ import time
 
 import torch
 from headroom_known import FOLLOW, MOST_ELEMENTS, Unknown, Used, awaited, expect, value_of
-from torch.distributed import ReduceOp, get_group_rank
+from torch.distributed import ReduceOp, get_group_rank, get_process_group_ranks
 
 c10d = torch.distributed.distributed_c10d
 MOST_INTEGERS = 1 << 16  # elements of a tensor that ranks tell each other
 MOST_OTHERS = 1 << 12  # elements, if they are not integers or booleans
 MOST_KEPT = 32 << 20  # bytes of the messages of a rank that the store keeps
 PATIENCE = 120  # seconds for which a rank waits for what another one tells
+PATIENCE_AT_END = 10  # seconds for which the first rank waits for the others
 REDUCTIONS = {ReduceOp.SUM: torch.sum, ReduceOp.PRODUCT: torch.prod, ReduceOp.MIN: torch.amin, ReduceOp.MAX: torch.amax,
               ReduceOp.AVG: lambda values, dim: torch.mean(values.double(), dim)}
 calls = collections.defaultdict(itertools.count)  # by group, or by pair of ranks in a group
@@ -32,57 +34,82 @@ def is_small(tensor):
     return tensor.numel() <= (MOST_INTEGERS if is_integer(tensor) else MOST_OTHERS)
 
 
-def known(tensor):
+def known(tensor, ranks):
     try:
-        if is_small(tensor) or is_integer(tensor) and tensor.numel() <= MOST_ELEMENTS:
+        if is_small(tensor) or is_integer(tensor) and tensor.numel() * ranks <= MOST_ELEMENTS:
             return value_of(tensor).clone()
     except Unknown:
         pass
     return None
 
 
-class Kept:
-    """The latest messages of this rank that the store keeps: their keys and lengths, the oldest first."""
+class Told:
+    """What this rank has told: the store, which may end with the first rank, the ranks that it has told something, and
+    the keys and lengths of the latest messages, the oldest first."""
 
+    store, rank, others = None, 0, set()
     messages, bytes = collections.deque(), 0
 
     @classmethod
-    def put(cls, key, message):
-        store = c10d._get_default_store()
-        store.set(key, message)
+    def put(cls, key, message, others):
+        cls.store, cls.rank = c10d._get_default_store(), torch.distributed.get_rank()
+        cls.others.update(others)
+        cls.store.set(key, message)
         cls.messages.append((key, len(message)))
         cls.bytes += len(message)
         while cls.bytes > MOST_KEPT:
             oldest, length = cls.messages.popleft()
-            store.delete_key(oldest)
+            cls.store.delete_key(oldest)
             cls.bytes -= length
+
+    @classmethod
+    def wait_for(cls, keys, patience):
+        """Returns whether the store has the keys, for which this waits."""
+        until = time.monotonic() + patience
+        try:
+            while not cls.store.check(keys):
+                if time.monotonic() > until:
+                    return False
+                time.sleep(0.001)
+        except RuntimeError:  # the store has ended
+            return False
+        return True
+
+    @classmethod
+    def leave(cls, has_failed):
+        """Called when the process ends. The first rank, in whose process the store may be, waits for the others, which
+        may not have read yet what it has told."""
+        if cls.store is None:
+            return
+        with contextlib.suppress(RuntimeError):  # the store has ended
+            cls.store.set(f"headroom/left/{cls.rank}", b"")
+            if cls.rank == 0 and not has_failed:
+                cls.wait_for([f"headroom/left/{rank}" for rank in cls.others], PATIENCE_AT_END)
 
 
 class Message:
     """What a rank tells the others of a group, or one of them, in one call: the values of the small ones among the
     tensors that it sends, if it knows them. Every rank makes one for each call, also one that only receives."""
 
-    def __init__(self, group, sent, pair=""):
+    def __init__(self, group, sent, pair=()):
         self.ranks, self.rank = group.size(), group.rank()
-        self.place = f"headroom/{group.group_name}/{pair}"
+        self.place = f"headroom/{group.group_name}/" + "-".join(map(str, pair))
         self.number = next(calls[self.place])
         self.is_alone = is_alone or torch.distributed.get_backend(group) == "fake"
         Used.drawn = False
-        self.sent, self.drawn = [known(tensor) for tensor in sent], Used.drawn
+        self.sent, self.drawn = [known(tensor, self.ranks) for tensor in sent], Used.drawn
         if not self.is_alone and any(map(is_small, sent)):
             told = [value if is_small(tensor) else None for tensor, value in zip(sent, self.sent)]
-            Kept.put(self.key(self.rank), pickle.dumps((self.drawn, told)))
+            ranks = get_process_group_ranks(group)
+            Told.put(self.key(self.rank), pickle.dumps((self.drawn, told)), [ranks[one] for one in pair] or ranks)
 
     def key(self, rank):
         return f"{self.place}/{self.number}/{rank}"
 
     def told_by(self, rank):
-        store, key, until = c10d._get_default_store(), self.key(rank), time.monotonic() + PATIENCE
-        while not store.check([key]):
-            if time.monotonic() > until:
-                raise Unknown
-            time.sleep(0.001)
-        return pickle.loads(store.get(key))
+        if not Told.wait_for([self.key(rank)], PATIENCE):
+            raise Unknown
+        return pickle.loads(Told.store.get(self.key(rank)))
 
     def value(self, received, rank, at=0):
         """Returns the value that `received` gets from a rank, which sends it as the tensor at position `at`. What ranks
@@ -104,8 +131,8 @@ class Message:
         return REDUCTIONS[op](torch.stack(self.values([tensor] * self.ranks)), 0).to(tensor.dtype)
 
 
-# The following functions have the names and parameters of those of PyTorch. Each returns the message of this rank, and
-# for each tensor that it receives what finds its value.
+# The following functions have the names and parameters of those of PyTorch. Each makes the message of this rank, and
+# returns the tensors that the rank receives with what finds their values.
 
 
 def all_reduce(tensor, op, group, **_):
@@ -155,13 +182,13 @@ def all_to_all_single(output, input, output_split_sizes, input_split_sizes, grou
 
 
 def send(tensor, dst, group, group_dst=None, **_):
-    Message(group, [tensor], f"{group.rank()}-{rank_in(group, dst, group_dst)}")
+    Message(group, [tensor], (group.rank(), rank_in(group, dst, group_dst)))
     return []
 
 
 def recv(tensor, src, group, group_src=None, **_):
     source = rank_in(group, src, group_src)
-    message = Message(group, [tensor], f"{source}-{group.rank()}")
+    message = Message(group, [tensor], (source, group.rank()))
     return [(tensor, lambda: message.value(tensor, source))]
 
 
