@@ -1,6 +1,7 @@
-// Stands in for NCCL. Ranks, of one process or of several, exchange nothing: every rank is assumed
-// to send what this one sends. So the results of small exchanges are known. The size of NCCL's own
-// buffers is not known.
+// Stands in for NCCL. Ranks, of one process or of several, exchange nothing here: every rank is
+// assumed to send what this one sends. So the results of small exchanges are known. PyTorch's ranks
+// tell each other small numbers by other means (hook/headroom_ranks/numbers.py). The size of NCCL's
+// own buffers is not known.
 #include <unistd.h>
 
 #include <atomic>
