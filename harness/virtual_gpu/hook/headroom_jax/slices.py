@@ -24,9 +24,9 @@ NOT_STRICT = {"le", "ge", "eq"}
 ALIKE = {"and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert}  # of operands that have one value everywhere
 ALIKE.update(dict.fromkeys(("broadcast_in_dim", "convert_element_type", "copy", "reduce_and", "reduce_or", "reshape",
                             "squeeze", "transpose"), lambda value: value))
-COMPILED_SOON = {"xla_backend_optimization_level": 0}
+QUICK_TO_COMPILE = {"xla_backend_optimization_level": 0}
 if jax.__version_info__ >= (0, 6):
-    COMPILED_SOON["xla_cpu_use_fusion_emitters"] = False
+    QUICK_TO_COMPILE["xla_cpu_use_fusion_emitters"] = False
 
 
 class Working(threading.local):
@@ -122,7 +122,7 @@ class Slice:
         consts = [value for value, is_used in zip(consts, are_used) if is_used]
         place = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
         function = jit(core.jaxpr_as_fun(core.ClosedJaxpr(needed, consts)), in_shardings=place, out_shardings=place)
-        return outside_of_meshes(lambda: function.lower(*operands).compile(COMPILED_SOON))
+        return outside_of_meshes(lambda: function.lower(*operands).compile(QUICK_TO_COMPILE))
 
     def values(self, operands):
         """Returns the results of the function for operands of which the known ones are given."""
