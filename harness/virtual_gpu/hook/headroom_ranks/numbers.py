@@ -19,7 +19,7 @@ MOST_INTEGERS = 1 << 16  # elements of a tensor that ranks tell each other
 MOST_OTHERS = 1 << 12  # elements, if they are not integers or booleans
 MOST_KEPT = 32 << 20  # bytes of the messages of a rank that the store keeps
 PATIENCE = 120  # seconds for which a rank waits for what another one tells
-PATIENCE_AT_END = 10  # seconds for which the first rank waits for the others
+PATIENCE_AT_END = 30  # seconds for which the first rank waits for the others
 REDUCTIONS = {ReduceOp.SUM: torch.sum, ReduceOp.PRODUCT: torch.prod, ReduceOp.MIN: torch.amin, ReduceOp.MAX: torch.amax,
               ReduceOp.AVG: lambda values, dim: torch.mean(values.double(), dim)}
 calls = collections.defaultdict(itertools.count)  # by group, or by pair of ranks in a group
