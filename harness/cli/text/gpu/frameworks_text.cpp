@@ -19,6 +19,7 @@ using virtual_gpu::Share;
 constexpr std::size_t kMostRoles = 12;
 constexpr std::size_t kMostModules = 8;
 constexpr std::size_t kMostLines = 6;
+constexpr std::size_t kMostOfAnError = 300;  // bytes
 
 // The first sentences of the framework's message, without its advice.
 std::string first_sentences(const std::string& message) {
@@ -117,11 +118,11 @@ std::string why_it_failed(const virtual_gpu::Outcome& outcome) {
   for (const Framework& framework : outcome.frameworks) {
     if (framework.error.empty() || framework.error_was_lost) continue;
     const bool needs_more_gpus = framework.error.find("invalid device ordinal") < std::string::npos;
-    return fmt::format("  {}\n{}", printable(first_sentences(framework.error)),
-                       needs_more_gpus
-                           ? "  The program asked for a GPU that is not there: --gpus N "
-                             "shows it N of them\n"
-                           : "");
+    return fmt::format(
+        "  {}\n{}", shortened(printable(first_sentences(framework.error)), kMostOfAnError),
+        needs_more_gpus ? "  The program asked for a GPU that is not there: --gpus N "
+                          "shows it N of them\n"
+                        : "");
   }
   return "";
 }
