@@ -2,6 +2,7 @@
 Skipped unless `scripts/setup --with jax` has been run."""
 
 import random
+import re
 
 import pytest
 
@@ -176,3 +177,99 @@ print(int(together.mini_step), int(together.gradient_step))
 def test_optimizers_count_the_updates_that_they_make(printed):
     """They decide by a compiled condition whether to make one."""
     assert printed == ["4 0 True", "1 2"]
+
+
+READ = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import sparse
+host = np.random.randint(1, 1000, 8192, dtype=np.int32)  # too many for the host to work on
+for turn in range(3):  # later arrays lie where earlier ones lay
+    given = jnp.asarray(host)
+    assert (np.asarray(given) == host).all()
+    assert int(given.sum()) == 0, "sum"
+    assert jnp.nonzero(given > 500)[0].shape == (0,), "non-zeros"
+    assert sparse.BCOO.fromdense(given.reshape(128, 64)).nse == 0, "sparse"
+    matrix = jnp.asarray(host.reshape(128, 64), "float32")
+    assert not np.asarray(matrix @ matrix.T).any(), "product"
+    assert int(given[0]) == 0
+    assert (np.asarray(given) == host).all()
+print("all are right")
+"""
+
+
+def test_results_of_generated_code_are_not_read_from_what_lay_there_before(gpu, jax):
+    answer = gpu("a100-40gb", python=jax, program=READ)
+    assert "all are right" in answer.output, answer.errors
+    (said,) = [text for text in answer.figures["frameworks"][0]["differences"] if "values read as 0" in text]
+    lines = enumerate(READ.splitlines(), 1)
+    read = {number for number, line in lines if line.startswith("    assert") and "(np.asarray(given)" not in line}
+    assert {int(number) for number in re.findall(r"program.py:(\d+)", said)} == read
+
+
+DIVIDES = """
+import math
+import jax
+import jax.numpy as jnp
+import numpy as np
+drawn = jax.random.normal(jax.random.key(0), (8,))
+loss = jax.jit(lambda x: jnp.square(x).mean())(drawn)
+right = int(jnp.sum(drawn > 2))
+total = 0.0
+total += float(drawn.sum())
+print(1 / loss.item(), 8 // int(loss), 10 * math.log10(1 / float(loss)), math.log(loss), right / total)
+print(float(loss), "%.1f" % loss, jnp.zeros((3, 2))[:right].shape, int(jax.device_put(np.int32(0))))
+try:
+    1 / int(jax.device_put(np.int32(0)))
+except ZeroDivisionError:
+    print("a zero that the program copied stays one")
+"""
+
+
+def test_a_program_may_divide_by_what_it_reads_though_it_is_not_computed(gpu, jax):
+    answer = gpu("a100-40gb", python=jax, program=DIVIDES)
+    assert answer.output.splitlines()[:3] == ["1.0 8 0.0 0.0 0.0", "0.0 0.0 (0, 2) 0",
+                                              "a zero that the program copied stays one"], answer.errors
+    (said,) = [text for text in answer.figures["frameworks"][0]["differences"] if "values read as 1" in text]
+    assert {int(number) for number in re.findall(r"program.py:(\d+)", said)} == {10, 11}
+
+
+def test_weights_that_an_update_writes_in_place_are_not_known_any_more(gpu, jax):
+    answer = gpu("a100-40gb", python=jax, program="""
+from functools import partial
+import jax
+import numpy as np
+host = np.random.rand(80, 80).astype("float32")
+@partial(jax.jit, donate_argnums=0)
+def update(weights, gradients):
+    return weights - gradients, (weights * gradients).sum()
+weights, gradients = jax.device_put(host), jax.device_put(host)
+weights, loss = update(weights, gradients)
+assert not np.asarray(weights).any() and float(loss) == 0
+assert (np.asarray(gradients) == host).all()
+print("all are right")
+""")
+    assert "all are right" in answer.output, answer.errors
+
+
+def test_parameters_of_numpyros_distributions_are_taken_to_be_valid(gpu, jax, tmp_path):
+    """A file with the check of NumPyro's distributions."""
+    (tmp_path / "numpyro" / "distributions").mkdir(parents=True)
+    (tmp_path / "numpyro" / "distributions" / "distribution.py").write_text("""
+import numpy
+class Distribution:
+    def __init__(self, scale):
+        self.scale = scale
+        self.validate_args(strict=False)
+    def validate_args(self, strict=True):
+        if not numpy.all(self.scale > 0):
+            raise ValueError("invalid scale")
+""")
+    answer = gpu("a100-40gb", python=jax, program="""
+import jax
+from numpyro.distributions.distribution import Distribution
+print(Distribution(jax.numpy.exp(jax.random.normal(jax.random.key(0), (4,)))).scale.shape)
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.output.startswith("(4,)\n")
