@@ -1,4 +1,4 @@
-// What a process that reads files of other people may not do.
+// These functions restrict a process that reads files of other people: its network and its memory.
 #pragma once
 
 namespace headroom {

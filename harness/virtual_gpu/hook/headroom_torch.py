@@ -235,6 +235,7 @@ def note_error(error, is_lost):
 
 
 def end():
+    """Called when the process ends: writes its records, and lets other ranks read what this one has told them."""
     write()
     if numbers := sys.modules.get("headroom_ranks.numbers"):
         numbers.Told.leave(has_failed=bool(steps.notes.error))

@@ -106,6 +106,31 @@ if dist.get_rank() == 1:
     assert "read 7\n" in answer.output
 
 
+def test_a_child_of_the_first_rank_ends_while_the_ranks_go_on(gpu, pytorch, tmp_path):
+    """It has the connection to the store from its parent, as workers that load data have."""
+    (tmp_path / "ranks.py").write_text("""
+import multiprocessing, torch
+import torch.distributed as dist
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+torch.cuda.set_device(rank)
+told = torch.tensor(7 - rank, device="cuda")
+dist.broadcast(told, src=0)
+if rank == 0:
+    child = multiprocessing.get_context("fork").Process(target=int)
+    child.start()
+    child.join(20)
+    print(f"ended {child.exitcode}", flush=True)
+    child.kill()
+dist.all_reduce(told)
+if rank == 1:
+    print(f"read {told.item()}", flush=True)
+""")
+    answer = gpu("h100", "--gpus", "2", python=pytorch, program=TWO_RANKS, arguments=[str(tmp_path / "ranks.py")])
+    assert answer.status == 0, answer.errors
+    assert "ended 0\n" in answer.output and "read 14\n" in answer.output
+
+
 def test_ranks_that_one_process_pretends_send_the_integers_that_it_sends(gpu, pytorch):
     """Experts on several ranks tell each other so how many tokens they get."""
     answer = gpu("h100", "--world", "4", python=pytorch, program="""

@@ -117,7 +117,8 @@ std::string after_stop_text(const virtual_gpu::Outcome& outcome, int exit_status
 std::string why_it_failed(const virtual_gpu::Outcome& outcome) {
   for (const Framework& framework : outcome.frameworks) {
     if (framework.error.empty() || framework.error_was_lost) continue;
-    const bool needs_more_gpus = framework.error.find("invalid device ordinal") < std::string::npos;
+    const bool needs_more_gpus =
+        framework.error.find("invalid device ordinal") != std::string::npos;
     return fmt::format(
         "  {}\n{}", shortened(printable(first_sentences(framework.error)), kMostOfAnError),
         needs_more_gpus ? "  The program asked for a GPU that is not there: --gpus N "

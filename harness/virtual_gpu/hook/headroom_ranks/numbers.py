@@ -7,6 +7,7 @@ import contextlib
 import functools
 import inspect
 import itertools
+import os
 import pickle
 import time
 
@@ -74,6 +75,11 @@ class Told:
         except RuntimeError:  # the store has ended
             return False
         return True
+
+    @classmethod
+    def forget(cls):
+        """Called in a forked child, which is no rank. The connection to the store is that of its parent."""
+        cls.store, cls.others, cls.messages, cls.bytes = None, set(), collections.deque(), 0
 
     @classmethod
     def leave(cls, has_failed):
@@ -243,6 +249,7 @@ def finders(signature, received, arguments, named):
 
 def follow():
     """Lets a program know the numbers that it gets from other ranks."""
+    os.register_at_fork(after_in_child=Told.forget)
     for name, received in FOLLOWED.items():
         function = followed(getattr(c10d, name), received)
         for module in (c10d, torch.distributed):
