@@ -6,16 +6,31 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <system_error>
 
 #include "harness/base/error.h"
+#include "harness/base/text.h"
 
 namespace headroom {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& file, const char* verb) {
   throw InputError(fmt::format("{}: cannot be {}: {}", file.string(), verb, std::strerror(errno)));
+}
+
+constexpr int kSignal = SIGVTALRM;
+constexpr std::size_t kLongestName = 1'000;  // bytes
+constexpr std::uintmax_t kBytesPerSecond = 1U << 17;
+
+void end_program(int, siginfo_t* info, void*) {
+  if (info->si_code != SI_TIMER) ::_exit(128 + kSignal);  // somebody sent it
+  const auto* message = static_cast<const std::string*>(info->si_value.sival_ptr);
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, message->data(), message->size());
+  ::_exit(static_cast<int>(ExitCode::usage));
 }
 
 }  // namespace
@@ -77,6 +92,39 @@ void write_file_durably(const std::filesystem::path& file, std::string_view text
     errno = why;
     fail(file, "written");
   }
+}
+
+std::chrono::nanoseconds longest_reading(const std::filesystem::path& file) {
+  std::error_code unknown;
+  const std::uintmax_t size = std::filesystem::file_size(file, unknown);
+  return std::chrono::seconds(60 + (unknown ? 0 : size / kBytesPerSecond));
+}
+
+ReadingTime::ReadingTime(const std::filesystem::path& file, std::chrono::nanoseconds limit)
+    : message_(fmt::format(
+          "headroom: {}: reading it took more than {} s of processor time; it may be damaged\n",
+          shortened(printable_lines(file.string()), kLongestName),
+          std::chrono::duration_cast<std::chrono::seconds>(limit).count())) {
+  struct sigaction action {};
+  action.sa_sigaction = end_program;
+  action.sa_flags = SA_SIGINFO;
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = kSignal;
+  event.sigev_value.sival_ptr = &message_;
+  if (sigaction(kSignal, &action, nullptr) != 0 ||
+      timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) != 0)
+    return;
+  started_ = true;
+  itimerspec time{};
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(limit);
+  time.it_value.tv_sec = static_cast<std::time_t>(seconds.count());
+  time.it_value.tv_nsec = (limit - seconds).count();
+  timer_settime(timer_, 0, &time, nullptr);
+}
+
+ReadingTime::~ReadingTime() {
+  if (started_) timer_delete(timer_);
 }
 
 }  // namespace headroom

@@ -142,6 +142,7 @@ std::vector<std::string> HistoryStore::night_ids() const {
 
 Night HistoryStore::read(const std::string& night_id) const {
   const fs::path file = night_file(night_id);
+  const ReadingTime bounded(file);
   return night_from_json(read_file(file), file.string());
 }
 

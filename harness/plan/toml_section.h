@@ -24,6 +24,7 @@ namespace headroom {
 
 inline toml::table parse_toml_file(const std::string& path) try {
   const std::string text = read_file(path);
+  const ReadingTime bounded(path);
   check_dotted_keys(text, path);
   return toml::parse(text, path);
 } catch (const toml::parse_error& error) {

@@ -128,12 +128,13 @@ RecordedRun read_run(const fs::path& path) {
       throw InputError(fmt::format("{}: {}", where, error.what()));
     }
   };
+  const fs::path samples_file = path / kSamplesFile;
+  const ReadingTime bounded(samples_file);
   const std::string run_text = read_file(run_file);
   check_record(run_text, RecordKind::run, run_file.string());
   RecordedRun run{.info = located(run_file.string(), [&] { return run_info_from_json(run_text); }),
                   .samples = {},
                   .torn_last_line = false};
-  const fs::path samples_file = path / kSamplesFile;
   const std::string text = read_file(samples_file);
   std::size_t begin = 0;
   for (int line = 1; begin < text.size(); ++line) {

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "harness/base/error.h"
+#include "harness/base/file.h"
 #include "harness/trace/file/reader.h"
 #include "harness/trace/file/writer.h"
 
@@ -45,6 +46,7 @@ void write_trace(const Trace& trace, const std::string& path) {
 }
 
 Trace read_trace(const std::string& path) {
+  const ReadingTime bounded(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   TraceReader reader(file, path);
@@ -58,6 +60,7 @@ Trace read_trace(const std::string& path) {
 }
 
 std::optional<std::vector<Placement>> read_placement(const std::string& path) {
+  const ReadingTime bounded(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   return TraceReader(file, path).placement();

@@ -106,6 +106,7 @@ Moved moved(const PeakChange& change, const std::string& kind) {
 
 PeakMemory read_gpu_peak(const std::filesystem::path& place, const std::string& where) try {
   const auto file = std::filesystem::is_directory(place) ? place / "gpu.json" : place;
+  const ReadingTime bounded(file);
   return peak_of_gpu_json(json::parse(read_file(file)));
 } catch (const std::exception& error) {
   throw InputError(
