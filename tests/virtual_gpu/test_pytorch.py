@@ -374,6 +374,23 @@ def test_the_allocator_of_the_driver_is_told_by_pytorchs_counters(gpu, pytorch):
     assert 0 < framework["devices"][0]["peak_allocated_bytes"] <= framework["devices"][0]["peak_reserved_bytes"]
 
 
+@pytest.mark.parametrize("allocator", ["native", "cudaMallocAsync"])
+def test_a_peak_counts_although_the_program_reset_it(gpu, pytorch, allocator):
+    answer = gpu("h200", "--until-step", "all", python=pytorch,
+                 environment={"PYTORCH_CUDA_ALLOC_CONF": f"backend:{allocator}"}, program="""
+import torch
+for size in (1_000_001, 40_000_001, 1_000_001):  # the allocator rounds them up
+    torch.cuda.reset_peak_memory_stats()
+    torch.zeros(size, dtype=torch.uint8, device="cuda")
+    print(torch.cuda.max_memory_allocated())
+torch.accelerator.reset_peak_memory_stats()
+""")
+    assert answer.status == 0, answer.errors
+    small, large, again = [int(line) for line in answer.output.splitlines()[:3]]
+    assert small == again < large
+    assert answer.figures["frameworks"][0]["devices"][0]["peak_allocated_bytes"] == large
+
+
 def test_gradients_of_filters_of_one_pixel_take_the_workspaces_that_an_h200_took(gpu, pytorch):
     answer = gpu("h200", python=pytorch, program="""
 import torch

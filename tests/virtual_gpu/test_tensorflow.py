@@ -100,6 +100,19 @@ def test_the_asynchronous_allocator_takes_no_more_than_the_tensors(gpu, tensorfl
     assert "the driver's pool follows rules that were found on an H200" in answer.output
 
 
+def test_a_peak_counts_although_the_program_reset_it(gpu, tensorflow):
+    answer = gpu("h200", "--until-step", "all", python=tensorflow, program="""
+import tensorflow as tf
+tf.zeros((64, MIB))
+print("peak", tf.config.experimental.get_memory_info("GPU:0")["peak"])
+tf.config.experimental.reset_memory_stats("GPU:0")
+print("peak", tf.config.experimental.get_memory_info("GPU:0")["peak"])
+""".replace("MIB", str(MIB)))
+    before, after = [int(line.removeprefix("peak ")) for line in answer.output.splitlines() if line.startswith("peak ")]
+    assert after < before
+    assert answer.figures["frameworks"][0]["devices"][0]["peak_allocated_bytes"] == before
+
+
 def test_out_of_memory_is_an_answer_in_tensorflows_own_words(gpu, tensorflow):
     answer = gpu("a100-40gb", "--memory", "2GiB", python=tensorflow, program=GROW + """
 kept = [tf.zeros((8192, 8192)) for _ in range(100)]

@@ -11,8 +11,12 @@ import headroom_notes
 import headroom_xla
 
 
+# TensorFlow's highest peak in bytes before the program reset it, by device.
+earlier_peaks = {}
+
+
 def peaks():
-    """Returns the counters of each device, once TensorFlow has started to use devices."""
+    """Returns the peaks of the whole program on each device, once TensorFlow has started to use devices."""
     import tensorflow as tf
     from tensorflow.python.eager import context
 
@@ -21,8 +25,22 @@ def peaks():
     result = []
     for index in range(len(tf.config.list_logical_devices("GPU"))):
         peak = tf.config.experimental.get_memory_info(f"GPU:{index}")["peak"]
-        result.append({"device": index, "peak_allocated": peak})
+        result.append({"device": index, "peak_allocated": max(peak, earlier_peaks.get(index, 0))})
     return result
+
+
+def keep_peaks():
+    """Keeps the peaks that TensorFlow forgets when the program resets them."""
+    from tensorflow.python.eager import context
+
+    reset = context.Context.reset_memory_stats
+
+    @functools.wraps(reset)
+    def keep_and_reset(self, device):
+        earlier_peaks.update((use["device"], use["peak_allocated"]) for use in peaks())
+        return reset(self, device)
+
+    context.Context.reset_memory_stats = keep_and_reset
 
 
 def owners():
@@ -84,6 +102,7 @@ def install(tensorflow):
         differences.extend(headroom_host.held.words())
 
     headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences, arrays, finish)
+    keep_peaks()
     if not headroom_notes.CAPTURE:  # a real GPU computes what they ask about
         headroom_host.hold(tensorflow)
         headroom_host.work_there(tensorflow)

@@ -2,6 +2,7 @@
 allocations and out-of-memory errors."""
 
 import ctypes
+import functools
 import os
 import pickle
 import sys
@@ -28,29 +29,56 @@ def on_out_of_memory(device, requested, *_):
     steps.mark_what_lives()  # includes what the current step has made so far
 
 
-def describe_device(device, trace, segments):
-    """Returns the figures of one device. The counters are PyTorch's own."""
+# PyTorch's highest peaks in bytes before the program reset them, by device.
+earlier_peaks = {}
+
+
+def peaks_of(device):
+    """Returns PyTorch's own peaks of the whole program in bytes, by what they count."""
     import torch
 
+    stats = torch.cuda.memory_stats(device)
+    earlier = earlier_peaks.get(device, {})
+    return {
+        kind: max(stats.get(f"{kind}_bytes.all.peak", 0), earlier.get(kind, 0))
+        for kind in ("requested", "allocated", "reserved")
+    }
+
+
+def keep_peaks(torch):
+    """Keeps the peaks that PyTorch forgets when the program resets them."""
+
+    def kept(reset):
+        @functools.wraps(reset)
+        def keep_and_reset(device):
+            earlier_peaks[device] = peaks_of(device)
+            return reset(device)
+        return keep_and_reset
+
+    for name in ("_cuda_resetPeakMemoryStats", "_accelerator_resetPeakStats"):
+        if hasattr(torch._C, name):
+            setattr(torch._C, name, kept(getattr(torch._C, name)))
+
+
+def describe_device(device, trace, segments):
+    """Returns the figures of one device. The counters are PyTorch's own."""
     is_whole = len(trace) < MOST_EVENTS
     if not is_whole:
         trace = headroom_memory.with_beginning(trace, segments)
-    stats = torch.cuda.memory_stats(device) if steps.notes.cpu is None else {}
+    peaks = peaks_of(device) if steps.notes.cpu is None else dict.fromkeys(("requested", "allocated", "reserved"), 0)
     summary = headroom_memory.summarise(trace, steps.notes.marks, steps.modules.at, steps.notes.step_times)
     # The history holds requested bytes, the counters allocated ones: rounded up, or the whole of a block
     # that is not worth splitting.
-    allocated = max(stats.get("allocated_bytes.all.peak", 0), summary["peak"])
+    allocated = max(peaks["allocated"], summary["peak"])
     if allocated > summary["peak"]:
         name = "rounding by the allocator" if is_whole else "at a peak before the recorded history"
         summary["roles"].append({"name": name, "bytes": allocated - summary["peak"]})
     return {
         "device": device,
         "kind": steps.notes.device_type,
-        "peak_requested": stats.get("requested_bytes.all.peak", 0),
+        "peak_requested": peaks["requested"],
         "peak_allocated": allocated,
-        "peak_reserved": max(
-            stats.get("reserved_bytes.all.peak", 0), summary["peak_reserved"]
-        ),
+        "peak_reserved": max(peaks["reserved"], summary["peak_reserved"]),
         "phase": summary["phase"],
         "roles": summary["roles"],
         "lines": summary["lines"],
@@ -171,12 +199,12 @@ def write_counters(torch):
     """Writes PyTorch's counters alone, because the driver's allocator keeps no record of its blocks."""
     devices = []
     for device in range(torch.cuda.device_count()):
-        stats = torch.cuda.memory_stats(device)
-        if stats.get("allocated_bytes.all.peak"):
+        peaks = peaks_of(device)
+        if peaks["allocated"]:
             devices.append({
                 **headroom_served.without_holders(device, "cuda"),
-                "peak_allocated": stats["allocated_bytes.all.peak"],
-                "peak_reserved": stats["reserved_bytes.all.peak"],
+                "peak_allocated": peaks["allocated"],
+                "peak_reserved": peaks["reserved"],
                 **(describe_card(device) if headroom_notes.CAPTURE else {}),
             })
     steps.notes.write(f"PyTorch {torch.__version__}", devices, "", differences_of(torch))
@@ -204,7 +232,10 @@ def start_recording():
     steps.notes.active = True
     if not headroom_notes.CAPTURE and lacks_cudnn_attention(torch):
         torch.backends.cuda.enable_cudnn_sdp(False)
-    if headroom_served.ONLY_FIGURES or torch.cuda.get_allocator_backend() == DRIVERS_OWN:
+    if headroom_served.ONLY_FIGURES:
+        return
+    keep_peaks(torch)
+    if torch.cuda.get_allocator_backend() == DRIVERS_OWN:
         return
     record = torch.cuda.memory._record_memory_history
     record(max_entries=MOST_EVENTS, stacks="python")
