@@ -302,7 +302,10 @@ def test_deepspeed_shards_weights_over_two_ranks(gpu, libraries, tmp_path):
         pytest.skip("DeepSpeed is not installed beside the libraries")
     (tmp_path / "train.py").write_text(NETWORK.partition("data =")[0] + """
 import deepspeed
-model, optimizer, _, _ = deepspeed.initialize(model=network(), config={
+layers = network()
+first, *others = layers.parameters()
+groups = [{"params": [first]}, {"params": others}]
+model, optimizer, _, _ = deepspeed.initialize(model=layers, model_parameters=groups, config={
     "train_micro_batch_size_per_gpu": 8, "bf16": {"enabled": True},
     "zero_optimization": {"stage": 3, "reduce_bucket_size": 1 << 20},
     "optimizer": {"type": "AdamW", "params": {"torch_adam": True}}})
@@ -313,6 +316,7 @@ for _ in range(2):
     answer = gpu("rtx4090", "--gpus", "2", python=libraries, arguments=["train.py"], program=TWO_RANKS)
     assert answer.status == 0, answer.errors
     for framework in answer.figures["frameworks"]:
+        assert framework["steps"] == 2, "not one for each group of parameters"
         device, = framework["devices"]
         roles = {share["name"]: share["bytes"] for share in device["roles"]}
         assert abs(roles["optimizer state"] - 2 * 4 * LAYERS // 2) < 4096, "half of both moments, and padding"

@@ -157,8 +157,12 @@ def enter_step(optimizer):
     notes.stepping.append(id(optimizer))
 
 
-def leave_step(optimizer):
+def leave_uncounted(optimizer):
     del notes.stepping[notes.stepping.index(id(optimizer)) :]
+
+
+def leave_step(optimizer):
+    leave_uncounted(optimizer)
     if notes.stepping:  # an inner step, such as that of ZeroRedundancyOptimizer
         return
     if is_capturing():
@@ -190,6 +194,15 @@ def count_steps_of_fastai(optimizers):
 def count_steps_of_pyro(optimizers):
     """Called once pyro.optim.optim has been imported. Pyro's optimizer calls one of PyTorch's for each parameter."""
     optimizers.PyroOptim.__call__ = around(optimizers.PyroOptim.__call__, enter_step, leave_step)
+
+
+def count_steps_of_deepspeed(module):
+    """Called once a module of DeepSpeed's ZeRO has been imported. Its optimizer calls one of PyTorch's for each group of
+    parameters, and at the beginning only to make its state."""
+    stage_3 = module.__name__.endswith("stage3")
+    kind = module.DeepSpeedZeroOptimizer_Stage3 if stage_3 else module.DeepSpeedZeroOptimizer
+    kind.step = around(kind.step, enter_step, leave_step)
+    kind.initialize_optimizer_states = around(kind.initialize_optimizer_states, enter_step, leave_uncounted)
 
 
 def is_capturing():
