@@ -168,12 +168,12 @@ struct CaptureOptions : RecordingOptions {
 };
 
 struct GpuOptions : RecordingOptions {
-  std::string card;    // an id or alias of a card; "" with `which`
+  std::string card;    // a card or a machine; "" with `which`
   bool which = false;  // find the smallest card that is large enough
   // The option, argument or variable that sets the batch whose largest value is sought; "" = none.
   std::string batch;
-  bool settings = false;  // run again with other settings of the framework's allocator
-  int devices = 1;
+  bool settings = false;        // run again with other settings of the framework's allocator
+  int devices = 0;              // 0: those of the machine, or 1
   int world = 0;                // ranks that one process pretends there are; 0: none
   double mask_share = 0;        // of elements that a mask of unknown values selects
   std::optional<Bytes> memory;  // of the card, in place of the table's figure

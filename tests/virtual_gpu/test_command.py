@@ -47,6 +47,7 @@ raise SystemExit(status)
     assert answer.status == 0, answer.output
     assert answer.figures["memory_bytes"] >= 20 << 30
     assert answer.figures["memory_bytes"] < 26 << 30
+    assert "rented with it: " in answer.output
 
 
 def test_the_smallest_card_leaves_room_for_a_context(gpu):
@@ -90,6 +91,29 @@ def test_an_unknown_card_is_refused_with_the_nearest_name():
     status, errors = refused("rtx4091", "--", "true")
     assert status == 2
     assert "rtx4090" in errors
+
+
+@pytest.mark.parametrize("machine", ["g5.12xlarge", "Standard_NC64as_T4_v3", "nc64as_t4_v3"])
+def test_a_machine_of_a_cloud_has_all_its_cards(gpu, machine):
+    answer = gpu(machine, program=RUNTIME + """
+cards = ctypes.c_int()
+assert cuda.cudaGetDeviceCount(ctypes.byref(cards)) == 0 and cards.value == 4
+allocate(1)
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["card"] == ("a10g" if machine.startswith("g5") else "t4")
+
+
+def test_more_cards_than_a_machine_has_are_refused():
+    status, errors = refused("g5.xlarge", "--gpus", "2", "--", "true")
+    assert status == 2
+    assert "--gpus 2: g5.xlarge has 1" in errors
+
+
+def test_an_unknown_machine_is_refused_with_the_nearest_name():
+    status, errors = refused("g5.48xlrge", "--", "true")
+    assert status == 2
+    assert "did you mean 'g5.48xlarge'?" in errors
 
 
 def test_a_missing_command_is_refused_with_an_example():

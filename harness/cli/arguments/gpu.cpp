@@ -5,6 +5,7 @@
 
 #include "harness/base/error.h"
 #include "harness/cli/arguments/arguments.h"
+#include "harness/device/meta/cards.h"
 
 namespace headroom {
 namespace {
@@ -14,6 +15,7 @@ constexpr const char* kNotes = R"(Examples
   headroom gpu --which -- python train.py                 the smallest card on which it fits
   headroom gpu t4 --largest-batch --batch -- python train.py
   headroom gpu a100-80gb --gpus 2 -- torchrun --nproc-per-node 2 train.py
+  headroom gpu g5.12xlarge -- torchrun --nproc-per-node 4 train.py   a rented machine and its cards
   headroom gpu h100 --world 64 -- python train.py         rank 0 of 64
   headroom gpu h100 --until-step 3 --json -- python train.py
   headroom gpu l4 --budget 20GiB -- python train.py       for CI: exit status 13 above 20 GiB
@@ -103,6 +105,14 @@ void check(const GpuOptions& options) {
         "many times; choose one");
 }
 
+void count_cards(GpuOptions& options) {
+  const Machine* machine = machine_called(options.card);
+  const int cards = machine != nullptr ? machine->cards : 1;
+  if (machine != nullptr && options.devices > cards)
+    throw InputError(fmt::format("--gpus {}: {} has {}", options.devices, machine->name, cards));
+  if (options.devices == 0) options.devices = cards;
+}
+
 }  // namespace
 
 Subcommand add_capture(CLI::App& app, std::vector<std::string> started) {
@@ -133,16 +143,18 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> started) {
   CLI::App* command = app.add_subcommand(
       "gpu", "Run your own training script on a GPU that is not there: does it fit?");
   command->footer(kNotes);
-  command->add_option("card", gpu->card, "The card, as in rtx4090 or a100-80gb");
+  command->add_option(
+      "card", gpu->card,
+      "The card, as in rtx4090 or a100-80gb, or a cloud's machine, as in g5.12xlarge");
   command->add_flag("--which", gpu->which, "Find the smallest card on which it fits");
   command->add_option("--largest-batch", gpu->batch,
                       "Find the largest batch by running the command again; names the option that "
                       "sets it, as in --batch, an argument NAME=…, or an environment variable");
   command->add_flag("--settings", gpu->settings,
                     "Also run it with other settings of PyTorch's allocator");
-  command->add_option("--gpus", gpu->devices, "Number of cards")
-      ->check(whole_from(1))
-      ->capture_default_str();
+  command
+      ->add_option("--gpus", gpu->devices, "Number of cards (default: 1, or those of the machine)")
+      ->check(whole_from(1));
   command
       ->add_option("--world", gpu->world,
                    "Let one process act as rank 0 of this many, without torchrun")
@@ -171,6 +183,7 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> started) {
   add_recording(*command, *gpu);
   return {.parser = command, .command = [gpu]() -> Command {
             check(*gpu);
+            count_cards(*gpu);
             return *gpu;
           }};
 }

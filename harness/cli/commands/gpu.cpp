@@ -263,7 +263,8 @@ ExitCode gpu_command(const GpuOptions& options) {
     earlier = read_gpu_peak(options.against, "--against " + options.against.string());
   const RecordDirectory records(options.out, "gpu");
   const fs::path& directory = records.path();
-  const GpuAnswer answer = answer_of(options, card, directory);
+  GpuAnswer answer = answer_of(options, card, directory);
+  if (options.which) answer.machines = machines_with(*answer.card, options.devices);
   nlohmann::ordered_json figures = to_json(answer);
   std::optional<PeakChange> change;
   if (earlier) {

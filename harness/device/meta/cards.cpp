@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <string_view>
 
@@ -13,7 +14,8 @@
 
 namespace headroom {
 
-extern const std::string_view kCardsToml;  // generated from cards.toml
+extern const std::string_view kCardsToml;     // generated from cards.toml
+extern const std::string_view kMachinesToml;  // generated from machines.toml
 
 namespace {
 
@@ -70,6 +72,43 @@ std::vector<Card> parse_cards() {
   return result;
 }
 
+const Card* card_named(const std::string& name) {
+  for (const Card& card : cards())
+    if (card.id == name ||
+        std::find(card.aliases.begin(), card.aliases.end(), name) != card.aliases.end())
+      return &card;
+  return nullptr;
+}
+
+using Family = std::vector<Machine>;
+
+std::vector<Family> parse_machines() {
+  std::vector<Family> result;
+  const toml::table table = toml::parse(kMachinesToml, std::string_view("machines.toml"));
+  for (const toml::node& family : *table["family"].as_array()) {
+    const std::string card = family.as_table()->at("card").value_or(std::string());
+    if (card_named(card) == nullptr) throw Error("machines.toml: no card is called " + card);
+    for (Family& machines = result.emplace_back();
+         const toml::node& machine : *family.as_table()->at("machines").as_array())
+      machines.push_back({.name = machine.as_array()->at(0).value_or(std::string()),
+                          .card = card_named(card),
+                          .cards = machine.as_array()->at(1).value_or(0)});
+  }
+  return result;
+}
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> result = parse_machines();
+  return result;
+}
+
+std::string plain_name(std::string machine) {
+  constexpr std::string_view kOfAzure = "standard_";
+  for (char& letter : machine)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return machine.starts_with(kOfAzure) ? machine.substr(kOfAzure.size()) : machine;
+}
+
 }  // namespace
 
 const std::vector<Card>& cards() {
@@ -78,11 +117,27 @@ const std::vector<Card>& cards() {
 }
 
 const Card* card_called(const std::string& name) {
-  for (const Card& card : cards())
-    if (card.id == name ||
-        std::find(card.aliases.begin(), card.aliases.end(), name) != card.aliases.end())
-      return &card;
+  if (const Card* card = card_named(name)) return card;
+  const Machine* machine = machine_called(name);
+  return machine != nullptr ? machine->card : nullptr;
+}
+
+const Machine* machine_called(const std::string& name) {
+  for (const Family& family : families())
+    for (const Machine& machine : family)
+      if (plain_name(machine.name) == plain_name(name)) return &machine;
   return nullptr;
+}
+
+std::vector<std::string> machines_with(const Card& card, int cards) {
+  std::vector<std::string> result;
+  for (const Family& family : families())
+    for (const Machine& machine : family)
+      if (machine.card == &card && machine.cards >= cards) {
+        result.push_back(machine.name);
+        break;
+      }
+  return result;
 }
 
 Bytes estimated_context(const Card& card) {
@@ -95,7 +150,12 @@ const Card& find_card(const std::string& name) {
   if (const Card* card = card_called(name)) return *card;
   std::vector<std::string> known;
   for (const Card& card : cards()) known.push_back(card.id);
-  throw_unknown_name("card", name, known);
+  std::vector<std::string> all = known;
+  for (const Family& family : families())
+    for (const Machine& machine : family) all.push_back(machine.name);
+  const std::string nearest = nearest_names(name, all).front();
+  const bool is_card = std::find(known.begin(), known.end(), nearest) != known.end();
+  throw_unknown_name("card", name, is_card ? known : all);
 }
 
 }  // namespace headroom

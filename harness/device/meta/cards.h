@@ -1,5 +1,5 @@
 // The GPU models that a device can simulate (`meta(card=…)`, `headroom gpu CARD`), read from
-// cards.toml, which is compiled in.
+// cards.toml, which is compiled in, and the machines of clouds that have them (machines.toml).
 #pragma once
 
 #include <string>
@@ -27,13 +27,26 @@ struct Card {
 };
 
 const std::vector<Card>& cards();
-// Finds a card by id or alias. Throws InputError that suggests the nearest ids.
+// Finds a card by id or alias, or that of a machine. Throws InputError that suggests the nearest
+// names.
 const Card& find_card(const std::string& name);
 // Estimates what a CUDA context takes before the first tensor: 2 KiB for each thread that can be
 // resident. Five public measurements lie within 15 % of it (docs/reference/devices.md); kernels
 // that are loaded later come on top.
 Bytes estimated_context(const Card& card);
-// Returns nullptr when no card has that id or alias.
+// Returns nullptr when no card has that id or alias, and no machine that name.
 const Card* card_called(const std::string& name);
+
+// A machine that a cloud rents, such as g5.12xlarge with four cards.
+struct Machine {
+  std::string name;
+  const Card* card = nullptr;
+  int cards = 0;
+};
+
+// Finds it in any case, and with or without Azure's "Standard_"; nullptr if there is none.
+const Machine* machine_called(const std::string& name);
+// The first machine of each family that has at least so many of that card.
+std::vector<std::string> machines_with(const Card& card, int cards);
 
 }  // namespace headroom

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "harness/base/error.h"
@@ -17,7 +19,9 @@
 namespace headroom::device_memory_test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
 std::unique_ptr<Device> make_device(const std::string& text) {
@@ -169,6 +173,29 @@ TEST(Meta, names_a_source_for_every_card) {
     EXPECT_GE(card.driver_total, card.capacity) << card.id;
     EXPECT_GT(card.granule, 0u) << card.id;
   }
+}
+
+TEST(Meta, knows_the_machines_that_have_a_card) {
+  const Card& card = find_card("g5.12xlarge");
+  EXPECT_EQ(card.id, "a10g");
+  EXPECT_THAT(machines_with(card, 1), ElementsAre("g5.xlarge"));
+  EXPECT_THAT(machines_with(card, 5), ElementsAre("g5.48xlarge"));
+  EXPECT_THAT(machines_with(card, 9), IsEmpty());
+}
+
+TEST(Meta, gives_no_machine_the_name_of_another_or_of_a_card) {
+  std::set<std::string> names;
+  for (const Card& card : cards()) {
+    names.insert(card.id);
+    names.insert(card.aliases.begin(), card.aliases.end());
+  }
+  for (const Card& card : cards())
+    for (int count = 1; count <= 16; count *= 2)
+      for (const std::string& name : machines_with(card, count)) {
+        EXPECT_EQ(find_card(name).id, card.id) << name;
+        EXPECT_FALSE(names.contains(name)) << name;
+        EXPECT_GE(machine_called(name)->cards, count) << name;
+      }
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ struct GpuAnswer {
   virtual_gpu::Outcome outcome;
   std::string directory;  // of the record
   std::optional<GpuBatchSearch> batch{};
+  std::vector<std::string> machines{};  // that clouds rent with as many of this card
   std::vector<GpuVariant> settings{};
   std::vector<ServedRun> served{};
   std::optional<MeasuredRun> measured{};

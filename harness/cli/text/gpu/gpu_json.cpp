@@ -115,6 +115,7 @@ nlohmann::ordered_json to_json(const GpuAnswer& answer) {
         {"too_large",
          answer.batch->too_large ? ordered_json(*answer.batch->too_large) : ordered_json(nullptr)},
         {"tried", to_json(answer.batch->tried, "batch")}};
+  if (!answer.machines.empty()) json["machines"] = answer.machines;
   if (!answer.settings.empty()) json["settings"] = to_json(answer.settings, "setting");
   if (!answer.served.empty()) json["allocators"] = to_json(answer.served);
   if (answer.measured) json["measured"] = measured_to_json(answer);

@@ -193,6 +193,8 @@ std::string to_words(const GpuAnswer& answer) {
   if (answer.measured) text += comparison_with_measured(answer);
   text += "\n";
   if (verdict_of(answer) == GpuVerdict::does_not_fit) text += what_to_try(answer);
+  if (!answer.machines.empty())
+    text += fmt::format("  rented with it: {}\n", fmt::join(answer.machines, ", "));
   text += not_known_text(answer);
   const auto shown =
       std::find_if(frameworks.begin(), frameworks.end(),
