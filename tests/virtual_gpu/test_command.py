@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import HEADROOM, RUNTIME
+from conftest import HEADROOM, MIB, RUNTIME
 
 
 def test_more_than_the_budget_ends_with_its_own_status(gpu):
@@ -108,6 +108,23 @@ def test_more_cards_than_a_machine_has_are_refused():
     status, errors = refused("g5.xlarge", "--gpus", "2", "--", "true")
     assert status == 2
     assert "--gpus 2: g5.xlarge has 1" in errors
+
+
+def test_a_gpu_instance_is_a_card_with_a_part_of_the_memory_and_of_the_multiprocessors(gpu):
+    answer = gpu("a100-3g.20gb", program=RUNTIME + """
+multiprocessors = ctypes.c_int()
+assert cuda.cudaDeviceGetAttribute(ctypes.byref(multiprocessors), 16, 0) == 0 and multiprocessors.value == 42
+assert allocate(20 << 30)[0] != 0
+allocate(19 << 30)
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["memory_bytes"] == 20096 * MIB
+
+
+def test_several_gpu_instances_are_refused():
+    status, errors = refused("h100-1g.10gb", "--gpus", "2", "--", "true")
+    assert status == 2
+    assert "a process sees only one GPU instance" in errors
 
 
 def test_an_unknown_machine_is_refused_with_the_nearest_name():

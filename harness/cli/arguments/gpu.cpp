@@ -111,6 +111,10 @@ void count_cards(GpuOptions& options) {
   if (machine != nullptr && options.devices > cards)
     throw InputError(fmt::format("--gpus {}: {} has {}", options.devices, machine->name, cards));
   if (options.devices == 0) options.devices = cards;
+  const Card* card = card_called(options.card);
+  if (card != nullptr && card->is_instance && options.devices > 1)
+    throw InputError(fmt::format("--gpus {}: a process sees only one GPU instance, such as {}",
+                                 options.devices, card->id));
 }
 
 }  // namespace

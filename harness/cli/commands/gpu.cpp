@@ -114,7 +114,8 @@ ExitCode exit_code_of(const GpuAnswer& answer) {
 // small.
 GpuAnswer find_smallest(const GpuOptions& options, const fs::path& directory) {
   std::vector<const Card*> by_size;
-  for (const Card& card : cards()) by_size.push_back(&card);
+  for (const Card& card : cards())
+    if (!card.is_instance || options.devices == 1) by_size.push_back(&card);
   std::stable_sort(by_size.begin(), by_size.end(),
                    [](const Card* a, const Card* b) { return a->capacity < b->capacity; });
   // The first run shows what the program prints; the others would only repeat it.

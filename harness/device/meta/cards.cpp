@@ -65,10 +65,26 @@ Card parse_card(const std::string& id, const toml::table& table) {
   return card;
 }
 
+// A GPU instance with the properties of the whole card that it does not name itself.
+toml::table with_those_of(const toml::table& whole, const toml::table& instance) {
+  toml::table result = whole;
+  result.erase("aliases");
+  for (const auto& [key, node] : instance) result.insert_or_assign(key, node);
+  result.insert_or_assign("driver_total_bytes", *result.get("capacity_bytes"));
+  return result;
+}
+
 std::vector<Card> parse_cards() {
   std::vector<Card> result;
-  for (const auto& [key, node] : toml::parse(kCardsToml, std::string_view("cards.toml")))
-    result.push_back(parse_card(std::string(key.str()), *node.as_table()));
+  const toml::table all = toml::parse(kCardsToml, std::string_view("cards.toml"));
+  for (const auto& [key, node] : all) {
+    const toml::table& card = *node.as_table();
+    const auto whole = card["instance_of"].value<std::string>();
+    const std::string id(key.str());
+    result.push_back(
+        parse_card(id, whole ? with_those_of(*all.at(*whole).as_table(), card) : card));
+    result.back().is_instance = whole.has_value();
+  }
   return result;
 }
 

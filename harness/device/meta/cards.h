@@ -17,6 +17,7 @@ struct Card {
   Bytes granule = 0;
   std::string source;
   std::vector<std::string> aliases;  // names that people type
+  bool is_instance = false;          // a part of a card (MIG), of which a process sees only one
   // The figures below come from the programming guide and deviceQuery.
   int compute_major = 0, compute_minor = 0;
   int multiprocessors = 0;

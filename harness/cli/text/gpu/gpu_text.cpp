@@ -179,7 +179,7 @@ std::string not_known_text(const GpuAnswer& answer) {
 
 std::string trial_line(const std::string& what, const GpuAnswer& answer, bool served) {
   const bool no_step = verdict_of(answer) == GpuVerdict::fits && !served;
-  return fmt::format("  {:<15} {:>11}  {}", what, format_bytes(answer.outcome.peak()),
+  return fmt::format("  {:<17} {:>11}  {}", what, format_bytes(answer.outcome.peak()),
                      no_step ? "took no step" : to_string(verdict_of(answer)));
 }
 
