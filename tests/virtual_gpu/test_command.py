@@ -121,6 +121,42 @@ allocate(19 << 30)
     assert answer.figures["memory_bytes"] == 20096 * MIB
 
 
+MY_CARD = """
+[mine]
+like = "t4"
+capacity_bytes = 1_000_000_000
+multiprocessors = 7
+"""
+
+
+def test_a_file_describes_a_card(gpu, tmp_path):
+    (tmp_path / "mine.toml").write_text(MY_CARD)
+    answer = gpu(tmp_path / "mine.toml", program=RUNTIME + """
+multiprocessors, bus = ctypes.c_int(), ctypes.c_int()
+assert cuda.cudaDeviceGetAttribute(ctypes.byref(multiprocessors), 16, 0) == 0 and multiprocessors.value == 7
+assert cuda.cudaDeviceGetAttribute(ctypes.byref(bus), 37, 0) == 0 and bus.value == 256, "the memory bus of a T4"
+allocate(1)
+""")
+    assert answer.status == 0, answer.errors
+    assert (answer.figures["card"], answer.figures["memory_bytes"]) == ("mine", 1_000_000_000)
+
+
+@pytest.mark.parametrize("text, complaint", [
+    ("[mine", "mine.toml:1: "),
+    ("[one]\n[two]", "mine.toml: describe one card"),
+    ("[mine]\ncapacity = 1", "unknown key of mine.toml 'capacity'; did you mean 'capacity_bytes'?"),
+    ("[mine]\nlike = 't5'", "unknown card 't5'"),
+    ("[mine]\nlike = 't4'\nmultiprocessors = 0", "mine.toml: [mine] has no usable 'multiprocessors'"),
+    ("[mine]\nname = 'Mine'", "mine.toml: [mine] has no usable 'capacity_bytes'"),
+])
+def test_a_file_that_describes_no_card_is_refused_with_the_place(tmp_path, monkeypatch, text, complaint):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(text)
+    status, errors = refused("mine.toml", "--", "true")
+    assert status == 2
+    assert complaint in errors
+
+
 def test_several_gpu_instances_are_refused():
     status, errors = refused("h100-1g.10gb", "--gpus", "2", "--", "true")
     assert status == 2

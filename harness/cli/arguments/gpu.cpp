@@ -147,9 +147,9 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> started) {
   CLI::App* command = app.add_subcommand(
       "gpu", "Run your own training script on a GPU that is not there: does it fit?");
   command->footer(kNotes);
-  command->add_option(
-      "card", gpu->card,
-      "The card, as in rtx4090 or a100-80gb, or a cloud's machine, as in g5.12xlarge");
+  command->add_option("card", gpu->card,
+                      "The card, as in rtx4090 or a100-80gb; a cloud's machine, as in g5.12xlarge; "
+                      "or a file that describes a card, as in mine.toml");
   command->add_flag("--which", gpu->which, "Find the smallest card on which it fits");
   command->add_option("--largest-batch", gpu->batch,
                       "Find the largest batch by running the command again; names the option that "

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/error.h"
+#include "harness/base/file.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/record_directory.h"
@@ -18,6 +19,7 @@
 #include "harness/cli/text/peak_change_text.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
+#include "harness/plan/toml_keys.h"
 #include "harness/virtual_gpu/batch_setting.h"
 #include "harness/virtual_gpu/launch.h"
 #include "harness/watch/foreign_process.h"
@@ -249,6 +251,14 @@ GpuAnswer answer_of(const GpuOptions& options, const Card* card, const fs::path&
   return answer;
 }
 
+// A card of the table, or one that a file describes.
+Card card_of(const std::string& name) {
+  if (!name.ends_with(".toml")) return find_card(name);
+  const std::string text = read_file(name);
+  check_dotted_keys(text, name);
+  return read_card(text, name);
+}
+
 }  // namespace
 
 ExitCode gpu_command(const GpuOptions& options) {
@@ -256,7 +266,8 @@ ExitCode gpu_command(const GpuOptions& options) {
     throw InputError(
         "gpu: this machine has a real GPU; --beside-real-gpu runs the program on a virtual one "
         "nevertheless, and --check on both");
-  const Card* card = options.which ? nullptr : &find_card(options.card);
+  const Card named = options.which ? Card() : card_of(options.card);
+  const Card* card = options.which ? nullptr : &named;
   if (card != nullptr)
     check_served_allocators(options.allocators, options.memory.value_or(card->capacity));
   std::optional<PeakMemory> earlier;

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
@@ -19,18 +20,35 @@ extern const std::string_view kMachinesToml;  // generated from machines.toml
 
 namespace {
 
-template <typename Value>
-Value field(const toml::table& table, std::string_view card, std::string_view key) {
-  const auto value = table[key].value<Value>();
-  if (!value) throw Error(fmt::format("cards.toml: [{}] has no usable '{}'", card, key));
-  return *value;
-}
+constexpr std::string_view kTable = "cards.toml";
+
+// A card as a file describes it.
+struct Description {
+  const toml::table& table;
+  std::string_view file;
+  const std::string& id;
+
+  [[noreturn]] void refuse(std::string_view key) const {
+    throw InputError(fmt::format("{}: [{}] has no usable '{}'", file, id, key));
+  }
+  std::string text(std::string_view key) const {
+    auto value = table[key].value<std::string>();
+    if (!value || value->empty()) refuse(key);
+    return *value;
+  }
+  template <typename Number>
+  Number number(std::string_view key) const {
+    const auto value = table[key].value<std::int64_t>();
+    if (!value || *value <= 0 || !std::in_range<Number>(*value)) refuse(key);
+    return static_cast<Number>(*value);
+  }
+};
 
 // Parses a compute capability such as "8.9".
-void parse_capability(const toml::table& table, Card& card) {
-  const std::string text = field<std::string>(table, card.id, "compute_capability");
+void parse_capability(const Description& given, Card& card) {
+  const std::string text = given.text("compute_capability");
   if (std::sscanf(text.c_str(), "%d.%d", &card.compute_major, &card.compute_minor) != 2)
-    throw Error(fmt::format("cards.toml: [{}] has no usable 'compute_capability'", card.id));
+    given.refuse("compute_capability");
 }
 
 std::vector<std::string> aliases(const toml::table& table) {
@@ -40,18 +58,16 @@ std::vector<std::string> aliases(const toml::table& table) {
   return result;
 }
 
-Card parse_card(const std::string& id, const toml::table& table) {
-  const auto bytes = [&](std::string_view name) {
-    return static_cast<Bytes>(field<std::int64_t>(table, id, name));
-  };
-  const auto number = [&](std::string_view name) { return field<int>(table, id, name); };
-  Card card{.id = id,
-            .name = field<std::string>(table, id, "name"),
+Card parse_card(const Description& given) {
+  const auto bytes = [&](std::string_view key) { return given.number<Bytes>(key); };
+  const auto number = [&](std::string_view key) { return given.number<int>(key); };
+  Card card{.id = given.id,
+            .name = given.text("name"),
             .capacity = bytes("capacity_bytes"),
             .driver_total = bytes("driver_total_bytes"),
             .granule = bytes("granule_bytes"),
-            .source = field<std::string>(table, id, "source"),
-            .aliases = aliases(table),
+            .source = given.text("source"),
+            .aliases = aliases(given.table),
             .multiprocessors = number("multiprocessors"),
             .shared_per_multiprocessor = bytes("shared_bytes_per_multiprocessor"),
             .shared_per_block_optin = bytes("shared_bytes_per_block_optin"),
@@ -61,31 +77,54 @@ Card parse_card(const std::string& id, const toml::table& table) {
             .clock_khz = number("clock_khz"),
             .memory_clock_khz = number("memory_clock_khz"),
             .memory_bus_bits = number("memory_bus_bits")};
-  parse_capability(table, card);
+  parse_capability(given, card);
   return card;
 }
 
-// A GPU instance with the properties of the whole card that it does not name itself.
-toml::table with_those_of(const toml::table& whole, const toml::table& instance) {
-  toml::table result = whole;
+// `card` with the properties of `other` that it does not name itself.
+toml::table with_those_of(const toml::table& other, const toml::table& card) {
+  toml::table result = other;
   result.erase("aliases");
-  for (const auto& [key, node] : instance) result.insert_or_assign(key, node);
-  result.insert_or_assign("driver_total_bytes", *result.get("capacity_bytes"));
+  for (const auto& [key, node] : card) result.insert_or_assign(key, node);
+  if (!card.contains("driver_total_bytes"))
+    result.insert_or_assign("driver_total_bytes", *result.get("capacity_bytes"));
+  return result;
+}
+
+toml::table parse_table() {
+  toml::table result = toml::parse(kCardsToml, kTable);
+  for (auto&& [key, node] : result)
+    if (toml::table& card = *node.as_table(); card.contains("instance_of"))
+      card = with_those_of(*result.at(*card["instance_of"].value<std::string>()).as_table(), card);
+  return result;
+}
+
+// The table of all cards, in which a GPU instance has the properties of the whole card that it does
+// not name itself.
+const toml::table& all_cards() {
+  static const toml::table result = parse_table();
   return result;
 }
 
 std::vector<Card> parse_cards() {
   std::vector<Card> result;
-  const toml::table all = toml::parse(kCardsToml, std::string_view("cards.toml"));
-  for (const auto& [key, node] : all) {
-    const toml::table& card = *node.as_table();
-    const auto whole = card["instance_of"].value<std::string>();
+  for (const auto& [key, node] : all_cards()) {
+    const toml::table& table = *node.as_table();
     const std::string id(key.str());
-    result.push_back(
-        parse_card(id, whole ? with_those_of(*all.at(*whole).as_table(), card) : card));
-    result.back().is_instance = whole.has_value();
+    result.push_back(parse_card({.table = table, .file = kTable, .id = id}));
+    result.back().is_instance = table.contains("instance_of");
   }
   return result;
+}
+
+// Refuses keys that no card of the table has.
+void check_keys(const toml::table& card, const std::string& file) {
+  std::vector<std::string> known = {"like"};
+  for (const auto& [key, node] : *all_cards().begin()->second.as_table())
+    known.emplace_back(key.str());
+  for (const auto& [key, node] : card)
+    if (std::find(known.begin(), known.end(), key.str()) == known.end())
+      throw_unknown_name("key of " + file, key.str(), known);
 }
 
 const Card* card_named(const std::string& name) {
@@ -130,6 +169,21 @@ std::string plain_name(std::string machine) {
 const std::vector<Card>& cards() {
   static const std::vector<Card> result = parse_cards();
   return result;
+}
+
+Card read_card(const std::string& text, const std::string& file) try {
+  const toml::table table = toml::parse(text, file);
+  const toml::table* card = table.size() == 1 ? table.begin()->second.as_table() : nullptr;
+  if (card == nullptr)
+    throw InputError(file + ": describe one card, as in [my-card] and below it its keys");
+  check_keys(*card, file);
+  const std::string id(table.begin()->first.str());
+  const auto like = (*card)["like"].value<std::string>();
+  const toml::table whole =
+      like ? with_those_of(*all_cards().at(find_card(*like).id).as_table(), *card) : *card;
+  return parse_card({.table = whole, .file = file, .id = id});
+} catch (const toml::parse_error& error) {
+  throw InputError(fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
 }
 
 const Card* card_called(const std::string& name) {

@@ -28,6 +28,9 @@ struct Card {
 };
 
 const std::vector<Card>& cards();
+// Reads the description of one card. It has the keys of cards.toml, and may say `like = "rtx4090"`
+// to have those that it leaves out from that card. Throws InputError that names file and key.
+Card read_card(const std::string& text, const std::string& file);
 // Finds a card by id or alias, or that of a machine. Throws InputError that suggests the nearest
 // names.
 const Card& find_card(const std::string& name);
