@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Sequence
 
-from matplotlib.axes import Axes
-
+from reports.charts.area import Area
 from reports.charts.evidence import Claimed, Point, Series
 from reports.charts.evidence_text import effect_text
 from reports.charts.style import colour, nice_bytes_ticks
@@ -64,34 +63,34 @@ def few_ticks(ticks: Sequence[float], limits: tuple[float, float]) -> list[float
     return inside[zero % step :: step]
 
 
-def claimed_band(axes: Axes, claimed: Claimed, *, horizontal: bool, line: bool = True) -> None:
-    limits = axes.get_ylim() if horizontal else axes.get_xlim()
+def claimed_band(area: Area, claimed: Claimed, *, horizontal: bool, line: bool = True) -> None:
+    limits = area.get_ylim() if horizontal else area.get_xlim()
     low = limits[0] if claimed.low is None else claimed.low
     high = limits[1] if claimed.high is None else claimed.high
-    span, draw = (axes.axhspan, axes.axhline) if horizontal else (axes.axvspan, axes.axvline)
+    span, draw = (area.axhspan, area.axhline) if horizontal else (area.axvspan, area.axvline)
     if claimed.low is not None or claimed.high is not None:
-        span(low, high, color=colour("accepted"), linewidth=0, zorder=0)
+        span(low, high, "accepted")
     if line and claimed.value is not None:
         draw(claimed.value, color=colour("claim"), linewidth=1.6, dashes=(4, 3), zorder=1)
 
 
 def draw_intervals(
-    axes: Axes, points: Sequence[tuple[float, Point]], token: str, marker: str, *, horizontal: bool
+    area: Area, points: Sequence[tuple[float, Point]], token: str, marker: str, *, horizontal: bool
 ) -> None:
     """The estimate at each place, with its intervals: thin 95 %, thick 90 %; hollow when simulated. Those that look
     alike are one line of matplotlib's, since each line takes long to draw."""
     known = [(place, point) for place, point in points if point.effect is not None]
     for name, width, alpha in (("ci95", 1.4, 1.0), ("ci90", 4.0, 0.4)):
-        ends, places = _bars(axes, known, name, horizontal=horizontal)
+        ends, places = _bars(area, known, name, horizontal=horizontal)
         if ends:
             line = (ends, places) if horizontal else (places, ends)
-            axes.plot(*line, color=colour(token), linewidth=width, alpha=alpha)
+            area.plot(*line, color=colour(token), linewidth=width, alpha=alpha)
     for hollow in (False, True):
         marks = [(place, point.effect) for place, point in known if point.simulated == hollow]
         if not marks:
             continue
         places, effects = zip(*marks)
-        axes.plot(
+        area.plot(
             *((effects, places) if horizontal else (places, effects)),
             linestyle="none",
             marker=marker,
@@ -105,10 +104,10 @@ def draw_intervals(
 
 
 def _bars(
-    axes: Axes, points: Sequence[tuple[float, Point]], name: str, *, horizontal: bool
+    area: Area, points: Sequence[tuple[float, Point]], name: str, *, horizontal: bool
 ) -> tuple[list[float], list[float]]:
-    """Ends and places of the intervals with this name, cut at the limits of the axes. Gaps part them."""
-    limits = axes.get_xlim() if horizontal else axes.get_ylim()
+    """Ends and places of the intervals with this name, cut at the limits of the area. Gaps part them."""
+    limits = area.get_xlim() if horizontal else area.get_ylim()
     ends: list[float] = []
     places: list[float] = []
     for place, point in points:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from reports.charts.area import Area
 from reports.charts.memory import bytes_axis
 from reports.charts.palette import role_token
 from reports.charts.style import (
@@ -13,10 +14,8 @@ from reports.charts.style import (
     Datum,
     LegendItem,
     Table,
-    add_axes,
     bytes_datum,
     colour,
-    hover_data,
     new_figure,
 )
 from reports.charts.svg import to_svg
@@ -38,9 +37,9 @@ _ROLES = {
 _TABLE_ROWS = 60
 
 
-def _mark_peak(axes: Any, x: float, peak: float, top: int, side: str) -> None:
-    axes.plot([x], [peak], marker="o", markersize=6, color=colour("ink"))
-    axes.text(x, peak + top * 0.03, f" peak {units.bytes_(peak)} ", color=colour("ink"), ha=side, gid="halo")
+def _mark_peak(area: Area, x: float, peak: float, top: int, side: str) -> None:
+    area.plot([x], [peak], marker="o", markersize=6, color=colour("ink"))
+    area.text(x, peak + top * 0.03, f" peak {units.bytes_(peak)} ", "ink", ha=side, halo=True)
 
 
 def device_chart(chart_id: str, curve: dict[str, Any], capacity: int | None) -> Chart:
@@ -52,35 +51,35 @@ def device_chart(chart_id: str, curve: dict[str, Any], capacity: int | None) -> 
     values = [numpy.array(curve["roles"][role], dtype=float) for role in roles]
     stack = numpy.cumsum(values, axis=0) if values else numpy.zeros((1, len(xs)))
     figure = new_figure(300)
-    axes = add_axes(figure, 78, 24, 12, 44)
+    area = Area(figure, 78, 24, 12, 44)
     for role, upper in reversed(list(zip(roles, stack))):
-        axes.fill_between(xs, upper, step="post", color=colour(_token(role)), linewidth=0)
+        area.steps_between(xs, upper, _token(role))
     pooled = bool(reserved.any())
     if pooled:
-        axes.step(xs, reserved, where="post", color=colour("ink"), linewidth=1.6)
+        area.plot(xs, reserved, drawstyle="steps-post", color=colour("ink"), linewidth=1.6)
     top = int(max(reserved.max(), stack[-1].max()))
     legend = [LegendItem("reserved", "ink")] * pooled + [LegendItem(role, _token(role), "block") for role in reversed(roles)]
     note = ""
     if capacity is None:
         pass
     elif capacity <= 2 * top:
-        axes.axhline(capacity, color=colour("alert"), linewidth=1.4, dashes=(4, 3))
+        area.axhline(capacity, color=colour("alert"), linewidth=1.4, dashes=(4, 3))
         legend.append(LegendItem("capacity", "alert", "dash"))
         top = max(top, capacity)
     else:
         note = f"The capacity, {units.bytes_(capacity)}, is above the end of this chart. "
-    bytes_axis(axes, top)
-    axes.set_xlim(0, max(curve["events"], 1))
+    bytes_axis(area, top)
+    area.set_xlim(0, max(curve["events"], 1))
     for end in curve["steps"]:
-        axes.axvline(end, color=colour("line"), linewidth=1, zorder=1)
-    axes.set_xticks(curve["steps"][:10], [str(step + 1) for step in range(len(curve["steps"][:10]))])
-    axes.set_xlabel("end of optimizer step" if curve["steps"] else "allocation events", color=colour("muted"), labelpad=9)
+        area.axvline(end, color=colour("line"), linewidth=1, zorder=1)
+    ends = curve["steps"][:10]
+    area.xticks(ends, [str(step) for step in range(1, len(ends) + 1)])
+    area.caption("end of optimizer step" if ends else "allocation events", pad=9)
     at = int(numpy.searchsorted(xs, curve["peak"]))
     peak = float(stack[-1][at])
-    _mark_peak(axes, xs[at], peak, top, "right" if xs[at] > curve["events"] / 2 else "left")
+    _mark_peak(area, xs[at], peak, top, "right" if xs[at] > curve["events"] / 2 else "left")
     series = [("reserved", reserved)] * pooled + list(zip(roles, values))
-    hover = hover_data(
-        axes,
+    hover = area.hover(
         list(xs),
         [f"event {int(x):,}" for x in xs],
         [{"name": name, "values": [float(f"{v:.3g}") for v in held / 2**20]} for name, held in series],

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Callable, Sequence
 
-from reports.charts.style import Chart, Datum, LegendItem, Table, add_axes, colour, format_value_axis
-from reports.charts.style import hover_data, new_figure, nice_bytes_ticks, nice_ticks
+from reports.charts.area import Area
+from reports.charts.style import Chart, Datum, LegendItem, Table, colour
+from reports.charts.style import new_figure, nice_bytes_ticks, nice_ticks
 from reports.charts.svg import to_svg
 from reports.data import glossary, units
 
@@ -42,25 +43,19 @@ def history_chart(chart_id: str, series: Series) -> Chart:
     values = [math.nan if point.value is None else point.value for point in series.points]
     top = max((value for value in values if not math.isnan(value)), default=0)
     figure = new_figure(HEIGHT)
-    axes = add_axes(figure, 78, 14, 12, 40)
-    axes.plot(range(len(values)), values, color=colour(COLOUR), linewidth=1.5, marker="o", markersize=4, clip_on=False)
+    area = Area(figure, 78, 14, 12, 40)
+    area.plot(range(len(values)), values, color=colour(COLOUR), linewidth=1.5, marker="o", markersize=4, clip_on=False)
     for mark in series.marks:
-        axes.axvline(mark - 0.5, color=colour("faint"), linewidth=1, dashes=(4, 3))
+        area.axvline(mark - 0.5, color=colour("faint"), linewidth=1, dashes=(4, 3))
     if series.shifted is not None:
-        axes.axvline(series.shifted - 0.5, color=colour("alert"), linewidth=1.8)
+        area.axvline(series.shifted - 0.5, color=colour("alert"), linewidth=1.8)
     ticks = _ticks(series.metric, top)
-    axes.set_yticks(ticks)
-    axes.set_ylim(0, ticks[-1])
-    format_value_axis(axes, text)
-    axes.set_xlim(-0.5, max(len(values) - 0.5, 0.5))
-    ends = sorted({0, len(values) - 1})
-    axes.set_xticks(ends)
-    axes.set_xticklabels([series.points[end].night[:10] for end in ends])
-    axes.tick_params(axis="x", pad=9)
-    # Dates are long, so the outer labels are aligned inwards.
-    labels = axes.get_xticklabels()
-    labels[-1].set_horizontalalignment("right")
-    labels[0].set_horizontalalignment("left")
+    area.set_ylim(0, ticks[-1])
+    area.yticks(ticks, text)
+    area.set_xlim(-0.5, max(len(values) - 0.5, 0.5))
+    # Dates are long, so they are aligned inwards.
+    for end, side in {len(values) - 1: "right", 0: "left"}.items():
+        area.xticks([end], [series.points[end].night[:10]], pad=9, ha=side)
     name = glossary.metric(series.metric)
     title = f"{series.cell}: {name}"
     return Chart(
@@ -76,12 +71,10 @@ def history_chart(chart_id: str, series: Series) -> Chart:
             ],
         ),
         _legend(series),
-        hover=hover_data(
-            axes,
+        hover=area.hover(
             list(range(len(values))),
             [f"{point.night[:10]}, {point.commit[:12] or 'unknown commit'}" for point in series.points],
             [{"name": name, "text": [text(point.value) for point in series.points]}],
-            "",
         ),
     )
 

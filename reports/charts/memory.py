@@ -6,19 +6,15 @@ import math
 from typing import Sequence
 
 import numpy
-from matplotlib.axes import Axes
-
+from reports.charts.area import Area
 from reports.charts.palette import ROLES, Look, role_name, role_token
 from reports.charts.style import (
     Chart,
     Datum,
     LegendItem,
     Table,
-    add_axes,
     bytes_datum,
     colour,
-    format_value_axis,
-    hover_data,
     new_figure,
     nice_bytes_ticks,
 )
@@ -42,25 +38,22 @@ def timeline_chart(
     """Requested, allocated and reserved bytes over the whole run, zero-based."""
     title = "Memory over the run"
     figure = new_figure(280)
-    axes = add_axes(figure, 78, 24, 12, 44)
+    area = Area(figure, 78, 24, 12, 44)
     xs, by_time = _axis(timeline)
     kept = thin_together((timeline.reserved, timeline.allocated, timeline.requested), budget)
-    _shade_steps(axes, timeline, xs, warmup_steps, steps)
-    axes.fill_between(
-        xs[kept], timeline.requested[kept], step="post", color=colour(look.token), alpha=0.22, linewidth=0
-    )
-    axes.step(xs[kept], timeline.allocated[kept], where="post", color=colour(look.token), linewidth=1)
-    axes.step(xs[kept], timeline.reserved[kept], where="post", color=colour(look.token), linewidth=2.6)
+    _shade_steps(area, timeline, xs, warmup_steps, steps)
+    area.steps_between(xs[kept], timeline.requested[kept], look.token, alpha=0.22)
+    for values, width in ((timeline.allocated, 1), (timeline.reserved, 2.6)):
+        area.plot(xs[kept], values[kept], drawstyle="steps-post", color=colour(look.token), linewidth=width)
     top = int(timeline.reserved.max())
     if lower_bound:
-        axes.axhline(lower_bound, color=colour("muted"), linewidth=1.2, dashes=(4, 3))
+        area.axhline(lower_bound, color=colour("muted"), linewidth=1.2, dashes=(4, 3))
         top = max(top, lower_bound)
-    bytes_axis(axes, top)
-    _mark_peak(axes, timeline, xs)
-    _mark_out_of_memory(axes, timeline, xs)
+    bytes_axis(area, top)
+    _mark_peak(area, timeline, xs)
+    _mark_out_of_memory(area, timeline, xs)
     lines = (("reserved", "line"), ("allocated", "thin"), ("requested", "area"))
-    hover = hover_data(
-        axes,
+    hover = area.hover(
         list(xs[kept]),
         [_moment(timeline, event, steps) for event in kept],
         [{"name": name, "values": _mib(getattr(timeline, name)[kept])} for name, _ in lines],
@@ -91,25 +84,23 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
         return None
     title = f"Step {step}, where the peak lies: what is live, by role" if step else "Set-up, by role"
     figure = new_figure(280)
-    axes = add_axes(figure, 78, 24, 12, 30)
+    area = Area(figure, 78, 24, 12, 30)
     xs, by_time = _axis(timeline)
     kept = inside[thin_together((timeline.requested[inside], timeline.reserved[inside]), budget)]
     # Painted from the top of the stack down, so that each area needs only its upper edge.
     stack = numpy.cumsum([timeline.by_role[role][kept] for role in roles], axis=0)
     for role, upper in reversed(list(zip(roles, stack))):
-        axes.fill_between(xs[kept], upper, step="post", color=colour(role_token(role)), linewidth=0)
+        area.steps_between(xs[kept], upper, role_token(role))
     # This chart is about live bytes; a pool that is many times larger would flatten it.
     reserved, live = int(timeline.reserved[inside].max()), int(timeline.requested[inside].max())
     fits = reserved <= 2 * live
     if fits:
-        axes.step(xs[kept], timeline.reserved[kept], where="post", color=colour(look.token), linewidth=2.6)
-    axes.set_xlim(xs[inside[0]], xs[inside[-1]])
-    bytes_axis(axes, reserved if fits else live)
-    _shade_phases(axes, timeline, xs, inside)
-    axes.set_xticks([])
-    _mark_peak(axes, timeline, xs)
-    hover = hover_data(
-        axes,
+        area.plot(xs[kept], timeline.reserved[kept], drawstyle="steps-post", color=colour(look.token), linewidth=2.6)
+    area.set_xlim(xs[inside[0]], xs[inside[-1]])
+    bytes_axis(area, reserved if fits else live)
+    _shade_phases(area, timeline, xs, inside)
+    _mark_peak(area, timeline, xs)
+    hover = area.hover(
         list(xs[kept]),
         [_moment(timeline, event) for event in kept],
         [{"name": role_name(role), "values": _mib(timeline.by_role[role][kept])} for role in roles],
@@ -151,11 +142,10 @@ def thin_together(arrays: Sequence[numpy.ndarray], budget: int) -> numpy.ndarray
     return numpy.unique(numpy.concatenate([thin(array, budget=budget // 2) for array in arrays]))
 
 
-def bytes_axis(axes: Axes, top: int) -> None:
+def bytes_axis(area: Area, top: int) -> None:
     ticks = nice_bytes_ticks(top)
-    axes.set_yticks(ticks)
-    axes.set_ylim(0, max(ticks[-1], top * 1.14))
-    format_value_axis(axes, units.bytes_)
+    area.set_ylim(0, max(ticks[-1], top * 1.14))
+    area.yticks(ticks, units.bytes_)
 
 
 def _stretches(values: numpy.ndarray) -> list[tuple[int, slice]]:
@@ -164,7 +154,7 @@ def _stretches(values: numpy.ndarray) -> list[tuple[int, slice]]:
     return [(int(values[start]), slice(start, end)) for start, end in zip(edges, edges[1:])]
 
 
-def _shade_steps(axes: Axes, timeline: Timeline, xs: numpy.ndarray, warmup_steps: int, steps: int) -> None:
+def _shade_steps(area: Area, timeline: Timeline, xs: numpy.ndarray, warmup_steps: int, steps: int) -> None:
     stretches = _stretches(timeline.step)
     starts = [xs[events.start] for _, events in stretches] + [xs[-1]]
     every = math.ceil(len(stretches) / 10)
@@ -172,43 +162,35 @@ def _shade_steps(axes: Axes, timeline: Timeline, xs: numpy.ndarray, warmup_steps
     for place, (step, _) in enumerate(stretches):
         start, end = starts[place], starts[place + 1]
         if 1 <= step <= warmup_steps:
-            axes.axvspan(start, end, color=colour("band"), linewidth=0, zorder=0)
+            area.axvspan(start, end, "band")
         if place:
-            axes.axvline(start, color=colour("line"), linewidth=1, zorder=1)
+            area.axvline(start, color=colour("line"), linewidth=1, zorder=1)
         if 1 <= step <= steps and step % every == 0 and end - start > (xs[-1] - xs[0]) * 0.02:
             ticks.append(((start + end) / 2, str(step)))
-    axes.set_xlim(xs[0], xs[-1] if xs[-1] > xs[0] else xs[0] + 1)
-    axes.set_xticks([x for x, _ in ticks])
-    axes.set_xticklabels([label for _, label in ticks])
-    axes.set_xlabel("step (warm-up shaded)" if warmup_steps else "step", color=colour("muted"), labelpad=2)
+    area.set_xlim(xs[0], xs[-1] if xs[-1] > xs[0] else xs[0] + 1)
+    area.xticks([x for x, _ in ticks], [label for _, label in ticks])
+    area.caption("step (warm-up shaded)" if warmup_steps else "step", pad=2)
 
 
-def _shade_phases(axes: Axes, timeline: Timeline, xs: numpy.ndarray, inside: numpy.ndarray) -> None:
+def _shade_phases(area: Area, timeline: Timeline, xs: numpy.ndarray, inside: numpy.ndarray) -> None:
     width = xs[inside[-1]] - xs[inside[0]] or 1.0
     for place, (phase, events) in enumerate(_stretches(timeline.phase[inside])):
         start = xs[inside[events.start]]
         end = xs[inside[min(events.stop, len(inside) - 1)]]
         if place:
-            axes.axvline(start, color=colour("faint"), linewidth=1, dashes=(2, 2))
+            area.axvline(start, color=colour("faint"), linewidth=1, dashes=(2, 2))
         if place % 2 == 1:
-            axes.axvspan(start, end, color=colour("band"), linewidth=0, zorder=0)
+            area.axvspan(start, end, "band")
         if end - start > width * 0.11:
-            axes.text(
-                (start + end) / 2,
-                1.03,
-                timeline.phases[phase],
-                transform=axes.get_xaxis_transform(),
-                ha="center",
-                color=colour("muted"),
-            )
+            area.text((start + end) / 2, 1.03, timeline.phases[phase], "muted", transform=area.by_x, ha="center")
 
 
-def _mark_peak(axes: Axes, timeline: Timeline, xs: numpy.ndarray) -> None:
+def _mark_peak(area: Area, timeline: Timeline, xs: numpy.ndarray) -> None:
     peak = timeline.peak
     value = int(timeline.allocated[peak])
-    low, high = axes.get_xlim()
+    low, high = area.get_xlim()
     right_half = xs[peak] > (low + high) / 2
-    axes.plot(
+    area.plot(
         [xs[peak]],
         [value],
         marker="o",
@@ -219,30 +201,24 @@ def _mark_peak(axes: Axes, timeline: Timeline, xs: numpy.ndarray) -> None:
         clip_on=False,
         zorder=6,
     )
-    axes.annotate(
-        f"peak allocated {units.bytes_(value)}",
-        (xs[peak], value),
-        xytext=(-9 if right_half else 9, 7),
-        textcoords="offset points",
-        ha="right" if right_half else "left",
-        color=colour("ink"),
-        gid="halo",
-        zorder=7,
-    )
+    area.text(
+        xs[peak], value, f"peak allocated {units.bytes_(value)}", "ink", offset=(-9 if right_half else 9, 7),
+        ha="right" if right_half else "left", halo=True, zorder=7,
+    )  # fmt: skip
 
 
-def _mark_out_of_memory(axes: Axes, timeline: Timeline, xs: numpy.ndarray) -> None:
+def _mark_out_of_memory(area: Area, timeline: Timeline, xs: numpy.ndarray) -> None:
     if timeline.failure is None:
         return
     event, requested = timeline.failure.event, timeline.failure.requested
-    axes.axvline(xs[event], color=colour("alert"), linewidth=1.6, dashes=(4, 2))
-    axes.text(
+    area.axvline(xs[event], color=colour("alert"), linewidth=1.6, dashes=(4, 2))
+    area.text(
         xs[event],
         1.03,
         f"request for {units.bytes_(requested)} fails",
-        transform=axes.get_xaxis_transform(),
-        ha="right" if xs[event] > sum(axes.get_xlim()) / 2 else "left",
-        color=colour("alert"),
+        "alert",
+        transform=area.by_x,
+        ha="right" if xs[event] > sum(area.get_xlim()) / 2 else "left",
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from reports.charts.area import Area
 from reports.charts.palette import ROLES, role_name, role_token
-from reports.charts.style import Chart, Datum, Table, add_axes, bytes_datum, colour, new_figure
+from reports.charts.style import Chart, Datum, Table, bytes_datum, new_figure
 from reports.charts.svg import to_svg
 from reports.data import units
 
@@ -16,19 +17,14 @@ def roles_chart(chart_id: str, by_role: dict[str, int]) -> Chart | None:
     title = "What is live at the peak"
     total = sum(by_role[role] for role in roles)
     figure = new_figure(34 * len(roles) + 8)
-    axes = add_axes(figure, 6, 4, 6, 4)
-    axes.grid(False)
-    axes.spines["bottom"].set_visible(False)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_xlim(0, max(by_role[role] for role in roles))
-    axes.set_ylim(len(roles) - 0.5, -0.5)
+    area = Area(figure, 6, 4, 6, 4, floor=False)
+    area.set_xlim(0, max(by_role[role] for role in roles))
+    area.set_ylim(len(roles) - 0.5, -0.5)
     for row, role in enumerate(roles):
-        axes.barh(row + 0.22, by_role[role], height=0.3, color=colour(role_token(role)), linewidth=0)
-        label = {"transform": axes.get_yaxis_transform(), "va": "center"}
-        axes.text(0, row - 0.17, role_name(role), color=colour("ink"), **label)
+        area.bars([(0, row + 0.07, by_role[role], row + 0.37)], role_token(role))
+        area.text(0, row - 0.17, role_name(role), "ink", transform=area.by_y, va="center")
         share = f"{units.bytes_(by_role[role])} · {units.percent(by_role[role] / total)}"
-        axes.text(1, row - 0.17, share, color=colour("muted"), ha="right", **label)
+        area.text(1, row - 0.17, share, "muted", transform=area.by_y, ha="right", va="center")
     rows = [
         (Datum(role_name(role)), bytes_datum(by_role[role]), Datum(units.percent(by_role[role] / total)))
         for role in roles

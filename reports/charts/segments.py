@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Sequence
 
 import numpy
-from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
+from reports.charts.area import Area
 from reports.charts.palette import ROLES, role_name, role_token
-from reports.charts.style import Chart, Datum, LegendItem, Table, add_axes, bytes_datum, colour, new_figure
+from reports.charts.style import Chart, Datum, LegendItem, Table, bytes_datum, colour, new_figure
 from reports.charts.svg import to_svg
 from reports.data import units
 from reports.data.layout import Block, Layout
@@ -27,21 +28,17 @@ def segments_chart(chart_id: str, layout: Layout, *, budget: int, when: str = "a
     stripe = total / (ROWS * columns)
     owners = _owners(layout, total, columns * ROWS)
     figure = new_figure(24 * ROWS + 12)
-    axes = add_axes(figure, 78, 6, 6, 6)
-    axes.grid(False)
-    axes.spines["bottom"].set_visible(False)
-    axes.set_xticks([])
-    axes.set_xlim(0, columns)
-    axes.set_ylim(ROWS, 0)
-    axes.set_yticks([row + 0.5 for row in range(ROWS)])
-    axes.set_yticklabels([units.bytes_(row * stripe * columns) if row else "0" for row in range(ROWS)])
+    area = Area(figure, 78, 6, 6, 6, floor=False)
+    area.set_xlim(0, columns)
+    area.set_ylim(ROWS, 0)
+    starts = [units.bytes_(row * stripe * columns) if row else "0" for row in range(ROWS)]
+    area.yticks([row + 0.5 for row in range(ROWS)], starts, grid=False)
     for owner in dict.fromkeys(owners):
         path = _stripes(owners, owner, columns)
-        token = role_token(owner) if owner else _HOLE
-        axes.add_patch(PathPatch(path, facecolor=colour(token), linewidth=0))
+        area.fill(path, role_token(owner) if owner else _HOLE)
     edges = _segment_edges(layout, stripe, columns)
     if edges is not None:
-        axes.add_patch(PathPatch(edges, edgecolor=colour("surface"), facecolor="none", linewidth=1.2))
+        area.plot(*edges, color=colour("surface"), linewidth=1.2)
     roles = [role for role in (*ROLES, *sorted(set(owners) - set(ROLES))) if role and role in owners]
     holes = sorted(layout.holes, key=lambda hole: -hole.size)
     free = sum(hole.size for hole in holes)
@@ -104,19 +101,19 @@ def _stripes(owners: Sequence[str], owner: str, columns: int) -> Path:
     return Path(vertices, codes)
 
 
-def _segment_edges(layout: Layout, stripe: float, columns: int) -> Path | None:
-    """No lines if they would hide what they separate."""
+def _segment_edges(layout: Layout, stripe: float, columns: int) -> tuple[list[float], list[float]] | None:
+    """A line with a gap after each edge. No lines if they would hide what they separate."""
     if len(layout.segments) > columns or len(layout.segments) < 2:
         return None
-    vertices: list[tuple[float, float]] = []
-    codes: list[int] = []
+    across: list[float] = []
+    down: list[float] = []
     at = 0
     for segment in layout.segments[:-1]:
         at += segment.size
         row, column = divmod(at / stripe, columns)
-        vertices += [(column, row + 0.02), (column, row + 0.98)]
-        codes += [Path.MOVETO, Path.LINETO]
-    return Path(vertices, codes)
+        across += [column] * 3
+        down += [row + 0.02, row + 0.98, math.nan]
+    return across, down
 
 
 def _table(layout: Layout, holes: Sequence[Block]) -> Table:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from reports.charts.area import Area
 from reports.charts.palette import Look
-from reports.charts.style import Chart, Datum, LegendItem, Table, add_axes, bytes_datum, colour, new_figure
+from reports.charts.style import Chart, Datum, LegendItem, Table, bytes_datum, new_figure
 from reports.charts.svg import to_svg
 from reports.data import units
 from reports.data.layout import Block, Layout
@@ -19,26 +20,22 @@ def sizes_chart(chart_id: str, layout: Layout, look: Look) -> Chart | None:
     present = range(min([*blocks, *holes]), max([*blocks, *holes]) + 1)
     title = "Sizes of blocks and holes at the peak"
     figure = new_figure(20 * len(present) + 34)
-    axes = add_axes(figure, 78, 4, 116, 26)
-    axes.grid(False)
-    axes.spines["bottom"].set_visible(False)
-    axes.set_xticks([])
-    axes.set_ylim(len(present) - 0.4, -0.6)
+    area = Area(figure, 78, 4, 116, 26, floor=False)
+    area.set_ylim(len(present) - 0.4, -0.6)
     top = max(sum(sizes) for classes in (blocks, holes) for sizes in classes.values())
-    axes.set_xlim(0, top)
-    axes.set_yticks(range(len(present)))
-    axes.set_yticklabels([units.bytes_(2**power) for power in present])
+    area.set_xlim(0, top)
+    area.yticks(range(len(present)), [units.bytes_(2**power) for power in present], grid=False)
+    for classes, token, offset in ((blocks, look.token, -0.19), (holes, "faint", 0.19)):
+        area.bars(
+            [(0, row + offset - 0.16, sum(classes[power]), row + offset + 0.16)
+             for row, power in enumerate(present) if power in classes],
+            token,
+        )  # fmt: skip
     rows = []
     for row, power in enumerate(present):
         own, free = blocks.get(power, []), holes.get(power, [])
-        for sizes, token, offset in ((own, look.token, -0.19), (free, "faint", 0.19)):
-            if sizes:
-                axes.barh(row + offset, sum(sizes), height=0.32, color=colour(token), linewidth=0)
         if own or free:
-            axes.text(
-                1.015, row, f"{len(own):,} · {len(free):,}", transform=axes.get_yaxis_transform(), va="center",
-                color=colour("muted"),
-            )  # fmt: skip
+            area.text(1.015, row, f"{len(own):,} · {len(free):,}", "muted", transform=area.by_y, va="center")
         rows.append(
             (
                 Datum(f"{units.bytes_(2**power)} up to {units.bytes_(2 ** (power + 1))}", sort=power),
@@ -48,10 +45,7 @@ def sizes_chart(chart_id: str, layout: Layout, look: Look) -> Chart | None:
                 bytes_datum(sum(free)),
             )
         )
-    axes.text(
-        1.015, len(present) - 0.05, "blocks · holes", transform=axes.get_yaxis_transform(), va="center",
-        color=colour("muted"),
-    )  # fmt: skip
+    area.text(1.015, len(present) - 0.05, "blocks · holes", "muted", transform=area.by_y, va="center")
     largest = max(blocks, key=lambda power: sum(blocks[power]))
     description = (
         f"Most bytes are in blocks from {units.bytes_(2**largest)} to {units.bytes_(2 ** (largest + 1))}: "

@@ -8,18 +8,14 @@ import math
 import statistics
 from typing import Any, Sequence
 
-from matplotlib.axes import Axes
-
+from reports.charts.area import Area
 from reports.charts.palette import Look
 from reports.charts.style import (
     Chart,
     Datum,
     LegendItem,
     Table,
-    add_axes,
     colour,
-    format_value_axis,
-    hover_data,
     new_figure,
     nice_ticks,
 )
@@ -51,26 +47,24 @@ def steps_chart(chart_id: str, samples: Sequence[dict[str, Any]], look: Look) ->
     ]
     timed = any(medians)
     figure = new_figure((260 if timed else 50) + (120 if allocations else 0))
-    axes: Axes | None = None
+    area: Area | None = None
     if timed:
-        axes = add_axes(figure, 78, 36, 12, 172 if allocations else 46)
-        _draw_times(axes, times, medians, look)
-        _frame(axes, steps, warmup, "time per step", labelled=not allocations)
+        area = Area(figure, 78, 36, 12, 172 if allocations else 46)
+        _draw_times(area, times, medians, look)
+        _frame(area, steps, warmup, "time per step", labelled=not allocations)
     if allocations:
-        below = add_axes(figure, 78, 252 if timed else 36, 12, 46)
+        below = Area(figure, 78, 252 if timed else 36, 12, 46)
         _draw_allocations(below, allocations)
         _frame(below, steps, warmup, "device allocations per step", labelled=True)
-    base = axes or below
+    base = area or below
     title = "Every step" if timed else "Device allocations, step by step"
-    hover = hover_data(
-        base,
+    hover = base.hover(
         list(range(1, steps + 1)),
         [f"step {step}" + (", warm-up" if step <= warmup else "") for step in range(1, steps + 1)],
         [
             {"name": "median time", "text": [units.nanoseconds(value) for value in medians]},
             {"name": "device allocations", "text": [units.plain(count) for count in allocations]},
         ],
-        "",
     )
     legend = []
     if timed:
@@ -89,11 +83,11 @@ def steps_chart(chart_id: str, samples: Sequence[dict[str, Any]], look: Look) ->
     )
 
 
-def _draw_times(axes: Axes, times: Sequence[Sequence[int]], medians: Sequence[float], look: Look) -> None:
+def _draw_times(area: Area, times: Sequence[Sequence[int]], medians: Sequence[float], look: Look) -> None:
     if len(times) > 1:
         for series in times[:MAXIMUM_LINES]:
-            axes.plot(range(1, len(series) + 1), series, color=colour(look.token), linewidth=1, alpha=0.35)
-    axes.plot(
+            area.plot(range(1, len(series) + 1), series, color=colour(look.token), linewidth=1, alpha=0.35)
+    area.plot(
         range(1, len(medians) + 1),
         medians,
         color=colour(look.token),
@@ -106,52 +100,33 @@ def _draw_times(axes: Axes, times: Sequence[Sequence[int]], medians: Sequence[fl
     # Ticks are round in the unit in which they are printed.
     unit = next(size for size in (1e9, 1e6, 1e3, 1) if top >= size or size == 1)
     ticks = [tick * unit for tick in nice_ticks(top / unit)]
-    axes.set_yticks(ticks)
-    axes.set_ylim(0, ticks[-1])
-    format_value_axis(axes, units.nanoseconds)
+    area.set_ylim(0, ticks[-1])
+    area.yticks(ticks, units.nanoseconds)
 
 
-def _draw_allocations(axes: Axes, allocations: Sequence[int]) -> None:
+def _draw_allocations(area: Area, allocations: Sequence[int]) -> None:
     steps = range(1, len(allocations) + 1)
-    some = [(step, count) for step, count in zip(steps, allocations) if count]
-    if some:
-        axes.bar(*zip(*some), width=0.5, color=colour("faint"), linewidth=0)
+    area.bars([(step - 0.25, 0, step + 0.25, count) for step, count in zip(steps, allocations) if count], "faint")
     top = max(allocations)
     ticks = [tick for tick in nice_ticks(top or 1, 2) if tick == int(tick)]
-    axes.set_yticks(ticks)
-    axes.set_ylim(0, max(ticks[-1], 1) * 1.25)
-    axes.yaxis.set_major_formatter(lambda tick, _: units.plain(tick))
+    area.set_ylim(0, max(ticks[-1], 1) * 1.25)
+    area.yticks(ticks, units.plain)
     # Only if the figures do not overlap, also on a phone.
     if len(allocations) * len(str(top)) <= 40:
         for step, count in zip(steps, allocations):
-            axes.annotate(
-                units.plain(count),
-                (step, count),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="center",
-                color=colour("ink" if count else "muted"),
-            )
+            area.text(step, count, units.plain(count), "ink" if count else "muted", offset=(0, 3), ha="center")
 
 
-def _frame(axes: Axes, steps: int, warmup: int, caption: str, *, labelled: bool) -> None:
-    axes.set_xlim(0.5, steps + 0.5)
+def _frame(area: Area, steps: int, warmup: int, heading: str, *, labelled: bool) -> None:
+    area.set_xlim(0.5, steps + 0.5)
     if warmup:
-        axes.axvspan(0.5, min(warmup, steps) + 0.5, color=colour("band"), linewidth=0, zorder=0)
+        area.axvspan(0.5, min(warmup, steps) + 0.5, "band")
     every = math.ceil(steps / 12)
     ticks = [step for step in range(1, steps + 1) if every == 1 or step == 1 or step % every == 0]
-    axes.set_xticks(ticks if labelled else [])
-    axes.set_xticklabels([str(step) for step in ticks] if labelled else [])
     if labelled:
-        axes.set_xlabel("step", color=colour("muted"), labelpad=2)
-    axes.annotate(
-        caption,
-        (0, 1),
-        xycoords="axes fraction",
-        xytext=(-70, 14),
-        textcoords="offset points",
-        color=colour("ink"),
-    )
+        area.xticks(ticks, [str(step) for step in ticks])
+        area.caption("step", pad=2)
+    area.heading(heading, (-70, 14))
 
 
 def _describe(medians: Sequence[float], allocations: Sequence[int]) -> str:

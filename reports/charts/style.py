@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
-from typing import Any, Callable, Sequence
+from typing import Sequence
 
 import matplotlib
 from markupsafe import Markup
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
@@ -27,31 +25,12 @@ _TOKENS = (
 _COLOUR_OF = {token: f"#{0x0A0B00 + i:06x}" for i, token in enumerate(_TOKENS)}
 TOKEN_OF = {colour: token for token, colour in _COLOUR_OF.items()}
 
-# Set globally, because artists read these when they are made, and some when they are drawn. Axes that are made
-# as charts want them need not change every tick and grid line afterwards, which takes as long again.
+# Set globally, because artists read these when they are made, and some when they are drawn.
 matplotlib.rcParams.update(
     {
-        "svg.fonttype": "none",  # text stays text: selectable, searchable, small
         "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-        "font.size": TEXT,
         "path.simplify": False,  # Headroom keeps peaks itself
-        "axes.unicode_minus": True,
-        "axes.titley": 1.0,  # there are no titles, whose place would be sought among all the ticks
-        "axes.axisbelow": True,
-        "axes.edgecolor": _COLOUR_OF["faint"],
-        "axes.linewidth": 1,
-        "axes.grid": True,
-        "axes.grid.axis": "y",
-        "grid.color": _COLOUR_OF["line"],
-        "grid.linewidth": 1,
-        "xtick.bottom": False,
-        "ytick.left": False,
     }
-    | {f"axes.spines.{side}": side == "bottom" for side in ("left", "right", "top", "bottom")}
-    | {f"{axis}tick.major.size": 0 for axis in "xy"}
-    | {f"{axis}tick.major.pad": 6 for axis in "xy"}
-    | {f"{axis}tick.labelsize": TEXT for axis in "xy"}
-    | {f"{axis}tick.labelcolor": _COLOUR_OF["muted"] for axis in "xy"}
 )
 
 
@@ -113,22 +92,6 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return figure
 
 
-def add_axes(figure: Figure, left: float, top: float, right: float, bottom: float) -> Axes:
-    """Axes with the given margins in viewBox units, measured from the figure's edges."""
-    width, height = figure.get_size_inches() * 72
-    axes = figure.add_axes(
-        (left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height)
-    )
-    axes.patch.set_visible(False)
-    axes.set_autoscale_on(False)  # charts set their limits; finding them anew for every line takes long
-    return axes
-
-
-def format_value_axis(axes: Axes, text: Callable[[float], str]) -> None:
-    """Labels the value axis; zero needs no unit."""
-    axes.yaxis.set_major_formatter(lambda tick, _: text(tick) if tick else "0")
-
-
 def nice_bytes_ticks(top: float, count: int = 4) -> list[float]:
     """Ticks from 0 to at least `top` that are round numbers of KiB, MiB, …"""
     if top <= 0:
@@ -151,30 +114,3 @@ def nice_ticks(top: float, count: int = 4) -> list[float]:
     while ticks[-1] < top * 0.999:
         ticks.append(ticks[-1] + step)
     return ticks
-
-
-def hover_data(
-    axes: Axes, xs: Sequence[float], labels: Sequence[str], series: Sequence[dict[str, Any]], unit: str
-) -> Markup:
-    """Data for the pointer read-out: positions of points in the viewBox and their values, as text
-    or as figures in `unit`."""
-    figure = axes.figure
-    width, height = figure.get_size_inches() * 72
-    box = axes.get_position()
-    low, high = axes.get_xlim()
-    left, right = box.x0 * width, box.x1 * width
-    places = [round(left + (x - low) / (high - low) * (right - left)) for x in xs]
-    runs: list[tuple[int, str]] = []
-    for place, label in enumerate(labels):
-        if not runs or runs[-1][1] != label:
-            runs.append((place, label))
-    data = {
-        "x": places,
-        "top": round((1 - box.y1) * height, 1),
-        "bottom": round((1 - box.y0) * height, 1),
-        "labels": runs,  # each value holds until the next
-        "unit": unit,
-        "series": list(series),
-    }
-    # Without "<" no text can end the script element that holds the data.
-    return Markup(json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))

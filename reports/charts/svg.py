@@ -1,4 +1,4 @@
-"""matplotlib's SVG → SVG that obeys the page: CSS variables for colours, the page's font, no style
+"""matplotlib's SVG → SVG that obeys the page: CSS variables for colours, no style
 attributes (the content security policy forbids them), ids of its own, few digits.
 """
 
@@ -13,7 +13,7 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from reports.charts.style import TEXT, TOKEN_OF
+from reports.charts.style import TOKEN_OF
 from reports.charts.svg_groups import group_alike
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -91,8 +91,6 @@ def _rewrite_attributes(element: ElementTree.Element, names: dict[str, str]) -> 
         if key == "id":
             if value in names:
                 element.set("id", names[value])
-            elif value == "halo":  # set by charts on text that lies over curves
-                element.set("class", "halo")
         elif key == _XLINK:
             element.set("href", "#" + names[value.lstrip("#")])
         elif value.startswith("url(#"):
@@ -102,8 +100,6 @@ def _rewrite_attributes(element: ElementTree.Element, names: dict[str, str]) -> 
                 element.set(name, setting)
         elif key == "d":
             element.set("d", _shorten(value))
-        elif key == "transform" and value.startswith("rotate(-0 "):
-            continue
         elif key in ("x", "y", "width", "height"):
             element.set(key, _round(value))
         else:
@@ -116,13 +112,7 @@ def _declarations(style: str) -> Iterable[tuple[str, str]]:
         name, value = name.strip(), value.strip()
         if not name:
             continue
-        if name == "font":  # the shorthand is no attribute; the family is the page's
-            weight, size = re.match(r"(?:(bold|\d+) )?([\d.]+)px", value).groups()  # type: ignore[union-attr]
-            if float(size) != TEXT:  # the usual size is in the style sheet
-                yield "font-size", size
-            if weight:
-                yield "font-weight", weight
-        elif value in TOKEN_OF:
+        if value in TOKEN_OF:
             yield name, f"var(--{TOKEN_OF[value]})"
         elif name in ("stroke-linejoin", "stroke-linecap") and value in ("round", "butt", "square"):
             continue

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Sequence
 
-from matplotlib.axes import Axes
-
+from reports.charts.area import Area
 from reports.charts.effect import claimed_band, draw_intervals, effect_ticks, reach, tick_text
 from reports.charts.evidence import Claimed, Point, Series
 from reports.charts.evidence_text import claim_legend, describe, effect_text, evidence_table
@@ -15,10 +14,7 @@ from reports.charts.palette import Look
 from reports.charts.style import (
     Chart,
     LegendItem,
-    add_axes,
     colour,
-    format_value_axis,
-    hover_data,
     new_figure,
     nice_bytes_ticks,
     nice_ticks,
@@ -67,18 +63,16 @@ def sweep_chart(chart_id: str, title: str, group: Sequence[Series], claimed: Cla
     with_values = len(group) == 1 and any(point.baseline is not None for point in first.points)
     figure = new_figure(350 if with_values else 270)
     if with_values:
-        _draw_values(add_axes(figure, 78, 10, 14, 214), labels, first)
-    below = add_axes(figure, 78, 190 if with_values else 32, 14, 48)
+        _draw_values(Area(figure, 78, 10, 14, 214), labels, first)
+    below = Area(figure, 78, 190 if with_values else 32, 14, 48, floor=False)
     _draw_effects(below, labels, curves, claimed)
     against = f", {first.treatment_arm} against {first.baseline_arm}" if first.baseline_arm else ""
-    _caption(below, f"change{against}" if against else first.treatment_arm)
+    below.heading(f"change{against}" if against else first.treatment_arm, (-72, 13))
     _label_points(below, labels, first.parameter)
-    hover = hover_data(
-        below,
+    hover = below.hover(
         list(range(len(labels))),
         [f"{first.parameter} {label}".strip() for label in labels],
         [{"name": curve.label, "text": [_reading(curve, label) for label in labels]} for curve in curves],
-        "",
     )
     return Chart(
         chart_id,
@@ -130,30 +124,28 @@ def _reading(curve: _Curve, label: str) -> str:
     return text
 
 
-def _draw_values(axes: Axes, labels: Sequence[str], series: Series) -> None:
+def _draw_values(area: Area, labels: Sequence[str], series: Series) -> None:
     values = [value for point in series.points for value in (point.baseline, point.treatment) if value is not None]
     ticks = (nice_bytes_ticks if series.unit == "bytes" else nice_ticks)(max([*values, 0]), 3)
-    axes.set_yticks(ticks)
-    axes.set_ylim(0, ticks[-1])
-    format_value_axis(axes, lambda tick: units.value_in(tick, series.unit))
-    axes.set_xlim(-0.5, len(labels) - 0.5)
-    axes.set_xticks([])
-    _value_curve(axes, labels, series.baseline_look, series, baseline=True)
-    _value_curve(axes, labels, series.treatment_look, series, baseline=False)
+    area.set_ylim(0, ticks[-1])
+    area.yticks(ticks, lambda tick: units.value_in(tick, series.unit))
+    area.set_xlim(-0.5, len(labels) - 0.5)
+    _value_curve(area, labels, series.baseline_look, series, baseline=True)
+    _value_curve(area, labels, series.treatment_look, series, baseline=False)
 
 
-def _value_curve(axes: Axes, labels: Sequence[str], look: Look, series: Series, *, baseline: bool) -> None:
+def _value_curve(area: Area, labels: Sequence[str], look: Look, series: Series, *, baseline: bool) -> None:
     known = []
     for point in series.points:
         value = point.baseline if baseline else point.treatment
         if value is not None:
             known.append((labels.index(point.label), value))
     hollow = any(point.simulated for point in series.points)
-    _plot(axes, known, look.token, look.marker, look.dash, hollow=hollow)
+    _plot(area, known, look.token, look.marker, look.dash, hollow=hollow)
 
 
 def _plot(
-    axes: Axes,
+    area: Area,
     known: Sequence[tuple[float, float]],
     token: str,
     marker: str,
@@ -161,7 +153,7 @@ def _plot(
     *,
     hollow: bool,
 ) -> None:
-    axes.plot(
+    area.plot(
         [x for x, _ in known],
         [y for _, y in known],
         color=colour(token),
@@ -175,19 +167,18 @@ def _plot(
     )
 
 
-def _draw_effects(axes: Axes, labels: Sequence[str], curves: Sequence[_Curve], claimed: Claimed | None) -> None:
+def _draw_effects(area: Area, labels: Sequence[str], curves: Sequence[_Curve], claimed: Claimed | None) -> None:
     points = [point for curve in curves for point in curve.series[0].points]
     limits = reach(points, claimed)
-    axes.set_xlim(-0.5, len(labels) - 0.5)
-    axes.set_ylim(*limits)
+    area.set_xlim(-0.5, len(labels) - 0.5)
+    area.set_ylim(*limits)
     if claimed:
-        claimed_band(axes, claimed, horizontal=True)
-    axes.axhline(0, color=colour("faint"), linewidth=1)
-    axes.spines["bottom"].set_visible(False)
+        claimed_band(area, claimed, horizontal=True)
+    area.axhline(0, color=colour("faint"), linewidth=1)
     for curve in curves:
         series = curve.series[0]
         known = [(labels.index(point.label), point.effect) for point in series.points if point.effect is not None]
-        axes.plot(
+        area.plot(
             [x for x, _ in known],
             [y for _, y in known],
             color=colour(curve.token),
@@ -195,26 +186,18 @@ def _draw_effects(axes: Axes, labels: Sequence[str], curves: Sequence[_Curve], c
             dashes=curve.dash or (None, None),
         )
         placed = [(labels.index(point.label), point) for point in series.points]
-        draw_intervals(axes, placed, curve.token, curve.marker, horizontal=False)
-    axes.set_yticks(effect_ticks(axes.get_yticks(), limits, curves[0].series[0]))
-    axes.yaxis.set_major_formatter(lambda tick, _: tick_text(tick, limits, curves[0].series[0]))
-    axes.set_ylim(*limits)
+        draw_intervals(area, placed, curve.token, curve.marker, horizontal=False)
+    first = curves[0].series[0]
+    ticks = effect_ticks(area.round_places(across=False), limits, first)
+    area.yticks(ticks, [tick_text(tick, limits, first) for tick in ticks])
 
 
-def _caption(axes: Axes, text: str) -> None:
-    axes.annotate(
-        text, (0, 1), xycoords="axes fraction", xytext=(-72, 13), textcoords="offset points", color=colour("ink")
-    )
-
-
-def _label_points(axes: Axes, labels: Sequence[str], parameter: str) -> None:
+def _label_points(area: Area, labels: Sequence[str], parameter: str) -> None:
     widest = max(len(label) for label in labels)
     step = math.ceil(len(labels) / max(2, 60 // (widest + 2)))
     shown = list(range(0, len(labels), step))
-    axes.set_xticks(shown)
-    axes.set_xticklabels([labels[place] for place in shown])
-    axes.tick_params(axis="x", pad=8)
+    area.xticks(shown, [labels[place] for place in shown], pad=8)
     if parameter:
-        axes.set_xlabel(parameter, color=colour("muted"), labelpad=4)
+        area.caption(parameter, pad=4)
 
 

@@ -7,17 +7,14 @@ import math
 from dataclasses import dataclass
 from typing import Sequence
 
-from matplotlib.axes import Axes
-
+from reports.charts.area import Area
 from reports.charts.palette import Look
 from reports.charts.style import (
     Chart,
     Datum,
     LegendItem,
     Table,
-    add_axes,
     colour,
-    format_value_axis,
     new_figure,
     nice_bytes_ticks,
     nice_ticks,
@@ -49,37 +46,32 @@ class Strategy:
 def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], table: Table) -> Chart:
     """`strategies` in order of memory; `table` is the data behind the chart."""
     figure = new_figure(320)
-    axes = add_axes(figure, 78, 40, 20, 54)
+    area = Area(figure, 78, 40, 20, 54)
     xticks = nice_bytes_ticks(max(strategy.peak for strategy in strategies))
     yticks = nice_ticks(max(strategy.high if strategy.bounded else strategy.speed for strategy in strategies) * 1.02)
-    axes.set_xticks(xticks)
-    axes.set_yticks(yticks)
-    axes.set_xlim(0, xticks[-1] * 1.02)  # so that no mark is cut off
-    axes.set_ylim(0, yticks[-1])
-    axes.xaxis.set_major_formatter(lambda tick, _: units.bytes_(tick) if tick else "0")
-    format_value_axis(axes, units.plain)
-    axes.set_xlabel("peak reserved, less is better", color=colour("muted"), labelpad=9)
-    axes.annotate(
-        "samples per second, more is better", (0, 1), xycoords="axes fraction", xytext=(-70, 19),
-        textcoords="offset points", color=colour("ink"),
-    )  # fmt: skip
+    area.set_xlim(0, xticks[-1] * 1.02)  # so that no mark is cut off
+    area.set_ylim(0, yticks[-1])
+    area.xticks(xticks, [units.bytes_(tick) if tick else "0" for tick in xticks])
+    area.yticks(yticks, units.plain)
+    area.caption("peak reserved, less is better", pad=9)
+    area.heading("samples per second, more is better", (-70, 19))
     front = [strategy for strategy in strategies if strategy.front]
     told = len(front) > 1 and all(strategy.bounded for strategy in front)  # a front without intervals ranks nothing
     if told:
         points = [(strategy.peak, strategy.speed) for strategy in front]
-        axes.plot(*zip(*points), color=colour("faint"), linewidth=1.4, dashes=(4, 3), zorder=1)
+        area.plot(*zip(*points), color=colour("faint"), linewidth=1.4, dashes=(4, 3), zorder=1)
     # Strategies that differ on another axis than the allocator look alike and get numbers.
     numbered = len({(strategy.look.token, strategy.look.marker) for strategy in strategies}) < len(strategies)
     for strategy in strategies:
         token = colour(strategy.look.token)
         if strategy.bounded:
-            axes.plot([strategy.peak] * 2, [strategy.low, strategy.high], color=token, linewidth=1.6, zorder=2)
-        axes.plot(
+            area.plot([strategy.peak] * 2, [strategy.low, strategy.high], color=token, linewidth=1.6, zorder=2)
+        area.plot(
             [strategy.peak], [strategy.speed], linestyle="none", marker=strategy.look.marker, markersize=8,
             color=token, alpha=1 if strategy.front else 0.45, clip_on=False, zorder=3,
         )  # fmt: skip
     if numbered:
-        _number(axes, strategies, xticks[-1], yticks[-1])
+        _number(area, strategies, xticks[-1], yticks[-1])
     legend = [
         LegendItem(f"{number}: {strategy.label}" if numbered else strategy.label, strategy.look.token, marker=strategy.look.marker)
         for number, strategy in enumerate(strategies, start=1)
@@ -95,11 +87,9 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
     return Chart(chart_id, title, to_svg(figure, chart_id, title, description), table, legend, note=note)
 
 
-def _number(axes: Axes, strategies: Sequence[Strategy], right: float, top: float) -> None:
+def _number(area: Area, strategies: Sequence[Strategy], right: float, top: float) -> None:
     """Writes each mark's number in the legend beside it. Marks may overlap, their numbers do not."""
-    box = axes.get_position()
-    width, height = axes.figure.get_size_inches() * 72
-    across, up = box.width * width / right, box.height * height / top
+    across, up = area.box.width / right, area.box.height / top
     placed: list[tuple[float, float]] = []
     ordered = sorted(enumerate(strategies, start=1), key=lambda item: item[1].speed)
     marks = [strategy.peak * across for strategy in strategies]
@@ -109,7 +99,7 @@ def _number(axes: Axes, strategies: Sequence[Strategy], right: float, top: float
         place = x - 8 if left else x + 8
         at = max([y, *(other + _LINE for beside, other in placed if abs(beside - place) < _LINE)])
         placed.append((place, at))
-        axes.annotate(
-            str(number), (strategy.peak, strategy.speed), xytext=(-8 if left else 8, at - y - 4),
-            textcoords="offset points", ha="right" if left else "left", color=colour("ink"), gid="halo", zorder=4,
+        area.text(
+            strategy.peak, strategy.speed, str(number), "ink", offset=(-8 if left else 8, at - y - 4),
+            ha="right" if left else "left", halo=True, zorder=4,
         )  # fmt: skip

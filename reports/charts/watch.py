@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy
 
+from reports.charts.area import Area
 from reports.charts.memory import bytes_axis, thin_together
 from reports.charts.style import (
     Chart,
     Datum,
     LegendItem,
     Table,
-    add_axes,
     bytes_datum,
     colour,
-    hover_data,
     new_figure,
 )
 from reports.charts.svg import to_svg
@@ -70,25 +69,26 @@ def _lines(
     chart_id: str, title: str, times: numpy.ndarray, series: list[tuple[str, str, Any]], budget: int | None
 ) -> Chart:
     figure = new_figure(280)
-    axes = add_axes(figure, 78, 24, 12, 44)
+    area = Area(figure, 78, 24, 12, 44)
     filled = [(name, token, values, _carried(values)) for name, token, values in series]
     kept = thin_together([carried for *_, carried in filled], _BUDGET)
     for _, token, values, _ in filled:
         known = ~numpy.isnan(values)
         # A single sample is drawn as a line, too: it holds until the next.
         places = kept[known[kept]]
-        axes.plot(times[places], values[places], color=colour(token), linewidth=1.8, drawstyle="steps-post")
+        area.plot(times[places], values[places], color=colour(token), linewidth=1.8, drawstyle="steps-post")
     top = int(max(carried.max() for *_, carried in filled))
     legend = [LegendItem(name, token) for name, token, *_ in filled]
     if budget is not None:
-        axes.axhline(budget, color=colour("alert"), linewidth=1.4, dashes=(4, 3))
+        area.axhline(budget, color=colour("alert"), linewidth=1.4, dashes=(4, 3))
         legend.append(LegendItem("budget", "alert", "dash"))
         top = max(top, budget)
-    bytes_axis(axes, top)
-    axes.set_xlim(0, max(float(times[-1]), 1e-3))
-    axes.set_xlabel("seconds since watching began", color=colour("muted"), labelpad=9)
-    hover = hover_data(
-        axes,
+    bytes_axis(area, top)
+    area.set_xlim(0, max(float(times[-1]), 1e-3))
+    seconds = [place for place in area.round_places(across=True) if 0 <= place <= times[-1]]
+    area.xticks(seconds, [units.plain(place) for place in seconds])
+    area.caption("seconds since watching began", pad=9)
+    hover = area.hover(
         [float(time) for time in times[kept]],
         [f"{units.plain(float(time))} s" for time in times[kept]],
         [
