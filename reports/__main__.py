@@ -18,7 +18,6 @@ from reports.data.read import InputError, read_changes, read_run
 from reports.data.watch import read_watch
 from reports.exports import FORMATS
 from reports.render import render, render_changes, render_page
-from reports.share import shared_files
 from reports.views.first_screen.closing import closing
 from reports.views.gpu import build_gpu
 from reports.views.watch import build_watch
@@ -89,6 +88,8 @@ def _report(words: list[str]) -> list[Path]:
             options.share.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{options.share}: cannot be created: {error.strerror}. Name another folder.") from None
+        from reports.share import shared_files  # takes a while to import, for what few ask for
+
         for name, content in shared_files(data, options.address):
             _write(options.share / name, content)
         written.append(options.share)

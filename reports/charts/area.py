@@ -11,14 +11,13 @@ import numpy
 from markupsafe import Markup
 from matplotlib.artist import Artist
 from matplotlib.backends.backend_svg import RendererSVG
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D, Bbox, Transform, nonsingular
 
-from reports.charts.style import TEXT, colour
+from reports.charts.style import TEXT, Drawing, colour
 
 _PAD = 6  # from the area to the labels of its ticks
 _LINE = 12.098  # height of a line of text
@@ -56,13 +55,11 @@ class Area:
     shares, `by_y` the other way round. Limits may change after something was drawn."""
 
     def __init__(
-        self, figure: Figure, left: float, top: float, right: float, bottom: float, *, floor: bool = True
+        self, drawing: Drawing, left: float, top: float, right: float, bottom: float, *, floor: bool = True
     ) -> None:
         """Margins in units of the viewBox. `floor`: a line along the bottom."""
-        width, height = figure.get_size_inches() * 72
-        self.height = height
-        self.box = Bbox.from_extents(left, bottom, width - right, height - top)
-        self.figure = figure
+        self.drawing = drawing
+        self.box = Bbox.from_extents(left, bottom, drawing.width - right, drawing.height - top)
         self._limits = [(0.0, 1.0), (0.0, 1.0)]
         self._below = 0.0  # height of the labels of ticks
         self.data, self.shares, self.by_x, self.by_y = (Affine2D() for _ in range(4))
@@ -100,7 +97,7 @@ class Area:
 
     def add(self, artist: Artist) -> None:
         artist.set_clip_box(self.box)
-        self.figure.add_artist(artist)
+        self.drawing.artists.append(artist)
 
     def _line(self, xs: Any, ys: Any, transform: Transform, **look: Any) -> None:
         self.add(Line2D(xs, ys, transform=transform, **look))
@@ -153,7 +150,7 @@ class Area:
         **look: Any,
     ) -> None:
         """`offset` in units of the viewBox, to the right and up."""
-        self.figure.add_artist(_Words(x, y, text, token, transform or self.data, offset, **look))
+        self.drawing.artists.append(_Words(x, y, text, token, transform or self.data, offset, **look))
 
     def heading(self, text: str, offset: tuple[float, float]) -> None:
         """What runs upwards, above the area."""
@@ -202,8 +199,8 @@ class Area:
                 runs.append((place, label))
         data = {
             "x": places,
-            "top": round(self.height - self.box.y1, 1),
-            "bottom": round(self.height - self.box.y0, 1),
+            "top": round(self.drawing.height - self.box.y1, 1),
+            "bottom": round(self.drawing.height - self.box.y0, 1),
             "labels": runs,  # each value holds until the next
             "unit": unit,
             "series": list(series),

@@ -9,7 +9,7 @@ from reports.charts.area import Area
 from reports.charts.effect import claimed_band, draw_intervals, effect_ticks, reach, tick_text
 from reports.charts.evidence import Claimed, Series
 from reports.charts.evidence_text import change_text, claim_legend, describe, evidence_table
-from reports.charts.style import Chart, LegendItem, colour, new_figure
+from reports.charts.style import Chart, Drawing, LegendItem, colour
 from reports.charts.svg import to_svg
 
 ROW = 66
@@ -18,8 +18,8 @@ ROW = 66
 def forest_chart(chart_id: str, title: str, all_series: Sequence[Series], claimed: Claimed | None) -> Chart:
     """All series on one scale."""
     rows = [(series, point) for series in all_series for point in series.points if point.effect is not None]
-    figure = new_figure(round(ROW * (len(rows) + 0.5)) + 38)
-    area = Area(figure, 10, 4, 10, 34)
+    drawing = Drawing(round(ROW * (len(rows) + 0.5)) + 38)
+    area = Area(drawing, 10, 4, 10, 34)
     area.set_ylim(len(rows) - 0.25, -0.75)
     limits = reach([point for _, point in rows], claimed)
     area.set_xlim(*limits)
@@ -47,7 +47,7 @@ def forest_chart(chart_id: str, title: str, all_series: Sequence[Series], claime
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, " ".join(describe(series, claimed) for series in all_series)),
+        to_svg(drawing, chart_id, title, " ".join(describe(series, claimed) for series in all_series)),
         evidence_table(all_series),
         legend + claim_legend(claimed, first),
     )

@@ -12,11 +12,11 @@ from reports.charts.palette import role_token
 from reports.charts.style import (
     Chart,
     Datum,
+    Drawing,
     LegendItem,
     Table,
     bytes_datum,
     colour,
-    new_figure,
 )
 from reports.charts.svg import to_svg
 from reports.data import units
@@ -50,8 +50,8 @@ def device_chart(chart_id: str, curve: dict[str, Any], capacity: int | None) -> 
     roles = [role for role in (*_ROLES, *sorted(set(curve["roles"]) - set(_ROLES))) if any(curve["roles"].get(role, ()))]
     values = [numpy.array(curve["roles"][role], dtype=float) for role in roles]
     stack = numpy.cumsum(values, axis=0) if values else numpy.zeros((1, len(xs)))
-    figure = new_figure(300)
-    area = Area(figure, 78, 24, 12, 44)
+    drawing = Drawing(300)
+    area = Area(drawing, 78, 24, 12, 44)
     for role, upper in reversed(list(zip(roles, stack))):
         area.steps_between(xs, upper, _token(role))
     pooled = bool(reserved.any())
@@ -96,7 +96,7 @@ def device_chart(chart_id: str, curve: dict[str, Any], capacity: int | None) -> 
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, description),
+        to_svg(drawing, chart_id, title, description),
         Table(("event", *(name for name, _ in series)), rows),
         legend,
         note=f"{note}{drawn}Across: allocation events in order, not time.",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Callable, Sequence
 
 from reports.charts.area import Area
-from reports.charts.style import Chart, Datum, LegendItem, Table, colour
-from reports.charts.style import new_figure, nice_bytes_ticks, nice_ticks
+from reports.charts.style import Chart, Datum, Drawing, LegendItem, Table, colour
+from reports.charts.style import nice_bytes_ticks, nice_ticks
 from reports.charts.svg import to_svg
 from reports.data import glossary, units
 
@@ -42,8 +42,8 @@ def history_chart(chart_id: str, series: Series) -> Chart:
     text = text_of(series.metric)
     values = [math.nan if point.value is None else point.value for point in series.points]
     top = max((value for value in values if not math.isnan(value)), default=0)
-    figure = new_figure(HEIGHT)
-    area = Area(figure, 78, 14, 12, 40)
+    drawing = Drawing(HEIGHT)
+    area = Area(drawing, 78, 14, 12, 40)
     area.plot(range(len(values)), values, color=colour(COLOUR), linewidth=1.5, marker="o", markersize=4, clip_on=False)
     for mark in series.marks:
         area.axvline(mark - 0.5, color=colour("faint"), linewidth=1, dashes=(4, 3))
@@ -61,7 +61,7 @@ def history_chart(chart_id: str, series: Series) -> Chart:
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, _describe(series, text)),
+        to_svg(drawing, chart_id, title, _describe(series, text)),
         Table(
             ("night", "commit", "value"),
             [

@@ -12,10 +12,10 @@ from reports.charts.area import Area
 from reports.charts.palette import Look
 from reports.charts.style import (
     Chart,
+    Drawing,
     LegendItem,
     Table,
     colour,
-    new_figure,
     nice_bytes_ticks,
 )
 from reports.charts.svg import to_svg
@@ -40,8 +40,8 @@ class Left:
 
 def left_chart(chart_id: str, title: str, curves: Sequence[Left], table: Table) -> Chart:
     """`table` is the data behind the chart."""
-    figure = new_figure(280)
-    area = Area(figure, 78, 40, 20, 54)
+    drawing = Drawing(280)
+    area = Area(drawing, 78, 40, 20, 54)
     last = max(math.ceil(curve.at[-1]) for curve in curves)
     for curve in curves:
         kept = thin(curve.left, budget=_POINTS)
@@ -64,4 +64,4 @@ def left_chart(chart_id: str, title: str, curves: Sequence[Left], table: Table) 
     area.heading("left of the device, more is better", (-70, 19))
     legend = [LegendItem(curve.label, curve.look.token, marker=curve.look.marker) for curve in curves]
     words = ", ".join(f"{curve.label} at least {units.bytes_(curve.least)}" for curve in curves)
-    return Chart(chart_id, title, to_svg(figure, chart_id, title, f"Bytes left: {words}."), table, legend)
+    return Chart(chart_id, title, to_svg(drawing, chart_id, title, f"Bytes left: {words}."), table, legend)

@@ -11,11 +11,11 @@ from reports.charts.palette import ROLES, Look, role_name, role_token
 from reports.charts.style import (
     Chart,
     Datum,
+    Drawing,
     LegendItem,
     Table,
     bytes_datum,
     colour,
-    new_figure,
     nice_bytes_ticks,
 )
 from reports.charts.svg import to_svg
@@ -37,8 +37,8 @@ def timeline_chart(
 ) -> Chart:
     """Requested, allocated and reserved bytes over the whole run, zero-based."""
     title = "Memory over the run"
-    figure = new_figure(280)
-    area = Area(figure, 78, 24, 12, 44)
+    drawing = Drawing(280)
+    area = Area(drawing, 78, 24, 12, 44)
     xs, by_time = _axis(timeline)
     kept = thin_together((timeline.reserved, timeline.allocated, timeline.requested), budget)
     _shade_steps(area, timeline, xs, warmup_steps, steps)
@@ -66,7 +66,7 @@ def timeline_chart(
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, _describe(timeline)),
+        to_svg(drawing, chart_id, title, _describe(timeline)),
         _step_table(timeline, steps),
         legend,
         note=shown + ("Across: time." if by_time else _NO_TIME),
@@ -83,8 +83,8 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
     if len(inside) < 4 or not roles:
         return None
     title = f"Step {step}, where the peak lies: what is live, by role" if step else "Set-up, by role"
-    figure = new_figure(280)
-    area = Area(figure, 78, 24, 12, 30)
+    drawing = Drawing(280)
+    area = Area(drawing, 78, 24, 12, 30)
     xs, by_time = _axis(timeline)
     kept = inside[thin_together((timeline.requested[inside], timeline.reserved[inside]), budget)]
     # Painted from the top of the stack down, so that each area needs only its upper edge.
@@ -115,7 +115,7 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, "Stacked requested bytes by role through " + _phase_words(timeline, inside)),
+        to_svg(drawing, chart_id, title, "Stacked requested bytes by role through " + _phase_words(timeline, inside)),
         Table(("phase, highest in it", *(role_name(role) for role in roles)), rows),
         ([LegendItem("reserved", look.token, "line")] if fits else [])
         + [LegendItem(role_name(role), role_token(role), "block") for role in reversed(roles)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reports.charts.area import Area
 from reports.charts.palette import ROLES, role_name, role_token
-from reports.charts.style import Chart, Datum, Table, bytes_datum, new_figure
+from reports.charts.style import Chart, Datum, Drawing, Table, bytes_datum
 from reports.charts.svg import to_svg
 from reports.data import units
 
@@ -16,8 +16,8 @@ def roles_chart(chart_id: str, by_role: dict[str, int]) -> Chart | None:
         return None
     title = "What is live at the peak"
     total = sum(by_role[role] for role in roles)
-    figure = new_figure(34 * len(roles) + 8)
-    area = Area(figure, 6, 4, 6, 4, floor=False)
+    drawing = Drawing(34 * len(roles) + 8)
+    area = Area(drawing, 6, 4, 6, 4, floor=False)
     area.set_xlim(0, max(by_role[role] for role in roles))
     area.set_ylim(len(roles) - 0.5, -0.5)
     for row, role in enumerate(roles):
@@ -34,7 +34,7 @@ def roles_chart(chart_id: str, by_role: dict[str, int]) -> Chart | None:
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, description),
+        to_svg(drawing, chart_id, title, description),
         Table(("role", "requested", "share"), rows),
         note=f"{units.bytes_(total)} requested in all.",
     )

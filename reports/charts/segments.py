@@ -10,7 +10,7 @@ from matplotlib.path import Path
 
 from reports.charts.area import Area
 from reports.charts.palette import ROLES, role_name, role_token
-from reports.charts.style import Chart, Datum, LegendItem, Table, bytes_datum, colour, new_figure
+from reports.charts.style import Chart, Datum, Drawing, LegendItem, Table, bytes_datum, colour
 from reports.charts.svg import to_svg
 from reports.data import units
 from reports.data.layout import Block, Layout
@@ -27,8 +27,8 @@ def segments_chart(chart_id: str, layout: Layout, *, budget: int, when: str = "a
     columns = max(40, min(220, budget // 2))
     stripe = total / (ROWS * columns)
     owners = _owners(layout, total, columns * ROWS)
-    figure = new_figure(24 * ROWS + 12)
-    area = Area(figure, 78, 6, 6, 6, floor=False)
+    drawing = Drawing(24 * ROWS + 12)
+    area = Area(drawing, 78, 6, 6, 6, floor=False)
     area.set_xlim(0, columns)
     area.set_ylim(ROWS, 0)
     starts = [units.bytes_(row * stripe * columns) if row else "0" for row in range(ROWS)]
@@ -56,7 +56,7 @@ def segments_chart(chart_id: str, layout: Layout, *, budget: int, when: str = "a
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, words),
+        to_svg(drawing, chart_id, title, words),
         _table(layout, holes),
         [LegendItem(role_name(role), role_token(role), "block") for role in roles] + [LegendItem("hole", _HOLE, "band")],
         note=note,

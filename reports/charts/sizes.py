@@ -6,7 +6,7 @@ from typing import Sequence
 
 from reports.charts.area import Area
 from reports.charts.palette import Look
-from reports.charts.style import Chart, Datum, LegendItem, Table, bytes_datum, new_figure
+from reports.charts.style import Chart, Datum, Drawing, LegendItem, Table, bytes_datum
 from reports.charts.svg import to_svg
 from reports.data import units
 from reports.data.layout import Block, Layout
@@ -19,8 +19,8 @@ def sizes_chart(chart_id: str, layout: Layout, look: Look) -> Chart | None:
     blocks, holes = _classes(layout.blocks), _classes(layout.holes)
     present = range(min([*blocks, *holes]), max([*blocks, *holes]) + 1)
     title = "Sizes of blocks and holes at the peak"
-    figure = new_figure(20 * len(present) + 34)
-    area = Area(figure, 78, 4, 116, 26, floor=False)
+    drawing = Drawing(20 * len(present) + 34)
+    area = Area(drawing, 78, 4, 116, 26, floor=False)
     area.set_ylim(len(present) - 0.4, -0.6)
     top = max(sum(sizes) for classes in (blocks, holes) for sizes in classes.values())
     area.set_xlim(0, top)
@@ -54,7 +54,7 @@ def sizes_chart(chart_id: str, layout: Layout, look: Look) -> Chart | None:
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, description),
+        to_svg(drawing, chart_id, title, description),
         Table(("size", "live blocks", "their bytes", "holes", "their bytes"), rows),
         [LegendItem("bytes in live blocks", look.token, "block"), LegendItem("bytes in holes", "faint", "block")],
         note=f"Bars are bytes; the longest is {units.bytes_(top)}. Figures at the right count blocks and holes.",

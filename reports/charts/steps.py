@@ -13,10 +13,10 @@ from reports.charts.palette import Look
 from reports.charts.style import (
     Chart,
     Datum,
+    Drawing,
     LegendItem,
     Table,
     colour,
-    new_figure,
     nice_ticks,
 )
 from reports.charts.svg import to_svg
@@ -46,14 +46,14 @@ def steps_chart(chart_id: str, samples: Sequence[dict[str, Any]], look: Look) ->
         for step in range(max((len(series) for series in times), default=0))
     ]
     timed = any(medians)
-    figure = new_figure((260 if timed else 50) + (120 if allocations else 0))
+    drawing = Drawing((260 if timed else 50) + (120 if allocations else 0))
     area: Area | None = None
     if timed:
-        area = Area(figure, 78, 36, 12, 172 if allocations else 46)
+        area = Area(drawing, 78, 36, 12, 172 if allocations else 46)
         _draw_times(area, times, medians, look)
         _frame(area, steps, warmup, "time per step", labelled=not allocations)
     if allocations:
-        below = Area(figure, 78, 252 if timed else 36, 12, 46)
+        below = Area(drawing, 78, 252 if timed else 36, 12, 46)
         _draw_allocations(below, allocations)
         _frame(below, steps, warmup, "device allocations per step", labelled=True)
     base = area or below
@@ -75,7 +75,7 @@ def steps_chart(chart_id: str, samples: Sequence[dict[str, Any]], look: Look) ->
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, _describe(medians if timed else [], allocations)),
+        to_svg(drawing, chart_id, title, _describe(medians if timed else [], allocations)),
         _table(times if timed else [], medians, allocations, warmup, steps),
         legend,
         note=f"The warm-up, {warmup} of {steps} steps, is shaded and left out of figures after warm-up. {cut}".strip(),

@@ -8,8 +8,7 @@ from typing import Sequence
 
 import matplotlib
 from markupsafe import Markup
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
+from matplotlib.artist import Artist
 
 from reports.data import units
 
@@ -30,12 +29,23 @@ matplotlib.rcParams.update(
     {
         "text.parse_math": False,  # a dollar sign in a name is a dollar sign
         "path.simplify": False,  # Headroom keeps peaks itself
+        "svg.hashsalt": "charts",  # the same input gives the same ids
     }
 )
 
 
 def colour(token: str) -> str:
     return _COLOUR_OF[token]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a chart draws on, in units of its viewBox. matplotlib's Figure would import its axes and widgets, which
+    takes long."""
+
+    height: float
+    width: float = WIDTH
+    artists: list[Artist] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -83,13 +93,6 @@ class Chart:
     note: str = ""
     hover: Markup = Markup("")  # JSON for the pointer read-out; empty: none
     alerts: Sequence[str] = field(default_factory=tuple)
-
-
-def new_figure(height: float, width: float = WIDTH) -> Figure:
-    figure = Figure(figsize=(width / 72, height / 72), dpi=72)
-    FigureCanvasSVG(figure)
-    figure.patch.set_visible(False)
-    return figure
 
 
 def nice_bytes_ticks(top: float, count: int = 4) -> list[float]:

@@ -9,28 +9,24 @@ import re
 import xml.etree.ElementTree as ElementTree
 from typing import Iterable
 
-import matplotlib
 from markupsafe import Markup
-from matplotlib.figure import Figure
+from matplotlib.artist import Artist
+from matplotlib.backends.backend_svg import RendererSVG
 
-from reports.charts.style import TOKEN_OF
+from reports.charts.style import TOKEN_OF, Drawing
 from reports.charts.svg_groups import group_alike
 
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
 
 
-def to_svg(figure: Figure, chart_id: str, title: str, description: str) -> Markup:
-    """Draws the figure. `chart_id` prefixes every id; title and description are for readers who
-    cannot see it."""
+def to_svg(drawing: Drawing, chart_id: str, title: str, description: str) -> Markup:
+    """`chart_id` prefixes every id; title and description are for readers who cannot see the drawing."""
     stream = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": chart_id}):
-        figure.savefig(
-            stream,
-            format="svg",
-            transparent=True,
-            metadata={"Date": None, "Creator": None, "Type": None, "Format": None},
-        )
+    renderer = RendererSVG(drawing.width, drawing.height, stream)
+    for artist in sorted(drawing.artists, key=Artist.get_zorder):
+        artist.draw(renderer)
+    renderer.finalize()
     root = ElementTree.fromstring(stream.getvalue())
     _rewrite(root, chart_id)
     group_alike(root, _SVG)

@@ -13,9 +13,9 @@ from reports.charts.evidence_text import claim_legend, describe, effect_text, ev
 from reports.charts.palette import Look
 from reports.charts.style import (
     Chart,
+    Drawing,
     LegendItem,
     colour,
-    new_figure,
     nice_bytes_ticks,
     nice_ticks,
 )
@@ -61,10 +61,10 @@ def sweep_chart(chart_id: str, title: str, group: Sequence[Series], claimed: Cla
     curves = _curves(group)
     first = group[0]
     with_values = len(group) == 1 and any(point.baseline is not None for point in first.points)
-    figure = new_figure(350 if with_values else 270)
+    drawing = Drawing(350 if with_values else 270)
     if with_values:
-        _draw_values(Area(figure, 78, 10, 14, 214), labels, first)
-    below = Area(figure, 78, 190 if with_values else 32, 14, 48, floor=False)
+        _draw_values(Area(drawing, 78, 10, 14, 214), labels, first)
+    below = Area(drawing, 78, 190 if with_values else 32, 14, 48, floor=False)
     _draw_effects(below, labels, curves, claimed)
     against = f", {first.treatment_arm} against {first.baseline_arm}" if first.baseline_arm else ""
     below.heading(f"change{against}" if against else first.treatment_arm, (-72, 13))
@@ -77,7 +77,7 @@ def sweep_chart(chart_id: str, title: str, group: Sequence[Series], claimed: Cla
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, " ".join(describe(series, claimed) for series in group)),
+        to_svg(drawing, chart_id, title, " ".join(describe(series, claimed) for series in group)),
         evidence_table(group),
         _legend(curves, first, with_values) + claim_legend(claimed, first),
         hover=hover,

@@ -12,10 +12,10 @@ from reports.charts.palette import Look
 from reports.charts.style import (
     Chart,
     Datum,
+    Drawing,
     LegendItem,
     Table,
     colour,
-    new_figure,
     nice_bytes_ticks,
     nice_ticks,
 )
@@ -45,8 +45,8 @@ class Strategy:
 
 def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], table: Table) -> Chart:
     """`strategies` in order of memory; `table` is the data behind the chart."""
-    figure = new_figure(320)
-    area = Area(figure, 78, 40, 20, 54)
+    drawing = Drawing(320)
+    area = Area(drawing, 78, 40, 20, 54)
     xticks = nice_bytes_ticks(max(strategy.peak for strategy in strategies))
     yticks = nice_ticks(max(strategy.high if strategy.bounded else strategy.speed for strategy in strategies) * 1.02)
     area.set_xlim(0, xticks[-1] * 1.02)  # so that no mark is cut off
@@ -84,7 +84,7 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
     note = "Marks are medians over samples, " + (
         "bars their 95 % signed-rank intervals." if intervals else "which are too few for intervals."
     )
-    return Chart(chart_id, title, to_svg(figure, chart_id, title, description), table, legend, note=note)
+    return Chart(chart_id, title, to_svg(drawing, chart_id, title, description), table, legend, note=note)
 
 
 def _number(area: Area, strategies: Sequence[Strategy], right: float, top: float) -> None:

@@ -11,11 +11,11 @@ from reports.charts.memory import bytes_axis, thin_together
 from reports.charts.style import (
     Chart,
     Datum,
+    Drawing,
     LegendItem,
     Table,
     bytes_datum,
     colour,
-    new_figure,
 )
 from reports.charts.svg import to_svg
 from reports.data import units
@@ -68,8 +68,8 @@ def _values(data: WatchData, field: str) -> numpy.ndarray:
 def _lines(
     chart_id: str, title: str, times: numpy.ndarray, series: list[tuple[str, str, Any]], budget: int | None
 ) -> Chart:
-    figure = new_figure(280)
-    area = Area(figure, 78, 24, 12, 44)
+    drawing = Drawing(280)
+    area = Area(drawing, 78, 24, 12, 44)
     filled = [(name, token, values, _carried(values)) for name, token, values in series]
     kept = thin_together([carried for *_, carried in filled], _BUDGET)
     for _, token, values, _ in filled:
@@ -107,7 +107,7 @@ def _lines(
     return Chart(
         chart_id,
         title,
-        to_svg(figure, chart_id, title, f"Over {units.plain(float(times[-1]))} s: {peaks}."),
+        to_svg(drawing, chart_id, title, f"Over {units.plain(float(times[-1]))} s: {peaks}."),
         Table(("time", *(name for name, *_ in filled)), rows),
         legend,
         note=f"These figures were polled: a peak between two samples is missed. {shown}{more}".strip(),

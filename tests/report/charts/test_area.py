@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from reports.charts.area import Area
-from reports.charts.style import new_figure
+from reports.charts.style import Drawing
 from reports.charts.svg import to_svg
 from reports.render import stylesheet
 
 
 def drawn(area: Area) -> str:
-    return to_svg(area.figure, "chart", "title", "description")
+    return to_svg(area.drawing, "chart", "title", "description")
 
 
 def texts(svg: str) -> dict[str, tuple[float, float]]:
@@ -21,7 +21,7 @@ def texts(svg: str) -> dict[str, tuple[float, float]]:
 
 
 def area_of(height: float = 100) -> Area:
-    return Area(new_figure(height, 200), 50, 10, 30, 20)
+    return Area(Drawing(height, 200), 50, 10, 30, 20)
 
 
 def test_data_are_where_the_limits_say_also_if_these_are_set_afterwards() -> None:
