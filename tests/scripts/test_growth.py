@@ -67,6 +67,12 @@ def test_a_history_has_about_the_events_that_were_asked_for_and_frees_only_what_
     assert 15_500 <= len(lines) <= 15_500 + 6_200
 
 
+def test_the_processor_time_of_a_command_has_that_of_the_processes_that_it_starts() -> None:
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    starts = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
+    assert growth.processor_time([sys.executable, "-c", starts]) > 0.25
+
+
 def test_the_record_becomes_a_figure_and_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     about = {"processor": "a processor", "date": "2001-01-01", "commit": "0000000", "load": 0.1}
     steps = [{"what": name, "size": 0, "seconds": value * 1e-9} for name, value in FAST.items()]
