@@ -1,6 +1,7 @@
 """Records which torch.nn.Module the program was in at each moment, and which module a parameter belongs to.
 It only records: the program's objects are not changed, and no tensor is kept alive."""
 
+import array
 import bisect
 import functools
 import re
@@ -33,7 +34,7 @@ class Modules:
     """From `moments[i]` (µs since 1970) on, the innermost module is `names[i]`, "" for none."""
 
     def __init__(self):
-        self.moments, self.names = [], []
+        self.moments, self.names = array.array("q"), []
         self.paths = {}  # id of a module → (reference, path)
         self.owners = {}  # id of a parameter or buffer → (reference, path of its module)
         self.roots = {}  # id of a module that no other contains → (reference, name, whether its paths have that name)

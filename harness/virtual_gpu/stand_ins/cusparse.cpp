@@ -137,9 +137,12 @@ HEADROOM_EXPORT int cusparseCsrSetPointers(void* handle, const void* row_offsets
   }
   return kSuccess;
 }
-HEADROOM_EXPORT int cusparseDestroySpMat(const void* handle) {
-  const std::lock_guard lock(matrices_mutex);
-  matrices.erase(handle);
+HEADROOM_EXPORT int cusparseDestroySpMat(void* handle) {
+  {
+    const std::lock_guard lock(matrices_mutex);
+    matrices.erase(handle);
+  }
+  delete_object(handle);
   return kSuccess;
 }
 HEADROOM_EXPORT int cusparseSpMatGetSize(const void* handle, Long* rows, Long* columns,

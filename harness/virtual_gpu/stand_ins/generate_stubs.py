@@ -21,6 +21,8 @@ def stub(library: str, kind: str, name: str) -> str:
         return f"{declaration}() {{ return 0; }}\n"
     if kind == "creates":
         return f"{declaration}(void** out) {{ *out = new_object(); return 0; }}\n"
+    if kind == "destroys":
+        return f"{declaration}(void* object) {{ delete_object(object); return 0; }}\n"
     if kind == "stops":
         return f'{declaration}() {{ stop_at_unsupported("{library}", "{name}"); }}\n'
     if error := re.fullmatch(r"zero (\d+)", kind):

@@ -35,6 +35,7 @@ inline void* new_handle() {
 
 // Returns a zeroed object, for handles whose fields some frameworks read.
 void* new_object();
+void delete_object(void* object);
 
 // Finds the newest version ("_v2" and the like) of the function called `name` in this library.
 void* function_named(const char* name);

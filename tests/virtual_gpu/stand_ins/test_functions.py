@@ -109,6 +109,26 @@ assert batches.value == 7
     assert answer.status == 0, answer.errors
 
 
+def test_descriptions_that_are_made_for_each_call_take_no_memory_once_they_are_destroyed(gpu):
+    answer = gpu("h100", program=RUNTIME + """
+import resource
+allocate(1)
+def make_and_destroy(library, create, destroy):
+    library, handle = ctypes.CDLL(library), ctypes.c_void_p()
+    for _ in range(20_000):
+        assert getattr(library, create)(ctypes.byref(handle)) == 0 and getattr(library, destroy)(handle) == 0
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+make_and_destroy("libcublasLt.so.13", "cublasLtMatmulPreferenceCreate", "cublasLtMatmulPreferenceDestroy")
+make_and_destroy("libcudnn.so.9", "cudnnCreateTensorDescriptor", "cudnnDestroyTensorDescriptor")
+make_and_destroy("libcudnn.so.9", "cudnnCreateRNNDescriptor", "cudnnDestroyRNNDescriptor")
+make_and_destroy("libcusparse.so.12", "cusparseCreateDnMat", "cusparseDestroyDnMat")
+make_and_destroy("libcusparse.so.12", "cusparseCreateBsr", "cusparseDestroySpMat")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+""")
+    assert answer.status == 0, answer.errors
+    assert int(answer.output.split()[0]) < 20_000, "KiB; 4 KiB for each of 100,000 would be 400,000"
+
+
 def test_a_product_of_sparse_matrices_has_its_non_zeros_or_an_estimate_of_them(gpu):
     answer = gpu("l4", program=RUNTIME + """
 import random

@@ -177,7 +177,7 @@ HEADROOM_EXPORT int cudnnBackendCreateDescriptor(int type, void** out) {
 HEADROOM_EXPORT int cudnnBackendDestroyDescriptor(void* descriptor) {
   auto* destroy = real<OnDescriptor>("cudnnBackendDestroyDescriptor");
   if (destroy == nullptr) {
-    std::free(descriptor);
+    delete_object(descriptor);
     return kSuccess;
   }
   {

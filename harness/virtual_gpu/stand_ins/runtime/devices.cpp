@@ -34,6 +34,7 @@ bool is_left_over() {
 int failed(int error) { return last_error = error; }
 
 void* new_object() { return std::calloc(1, 4096); }
+void delete_object(void* object) { std::free(object); }
 
 void* function_named(const char* name) {
   static void* self = [] {
