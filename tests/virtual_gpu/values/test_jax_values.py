@@ -91,6 +91,56 @@ def test_few_numbers_that_the_program_gave_are_worked_on(printed):
     assert printed == ["all are right"]
 
 
+@pytest.mark.program(UNKNOWN + """
+labels, images = np.random.randint(0, 9, 60_000) + 3, np.zeros((60_000, 10), "float32")
+given, moved, flags = jnp.asarray(labels), jax.device_put(labels), jnp.asarray(labels > 7)
+kept, labels = labels.copy(), labels.__imul__(0)  # what the program does with its own array is its own matter
+for one in (given, moved, jnp.array(given), jax.device_put(given), given.reshape(600, 100).ravel(), given + 0):
+    assert (np.asarray(one) == kept).all() and one.tolist() == kept.tolist() and int(one[-1]) == kept[-1]
+classes, counts = np.unique(kept, return_counts=True)
+assert jnp.zeros((10, int(given.max()) + 1)).shape == (10, 12) and jax.nn.one_hot(given, given.max()).shape[1] == 11
+assert (np.asarray(jnp.unique(given)) == classes).all() and (np.asarray(jnp.bincount(given))[3:] == counts).all()
+assert (np.asarray(jnp.searchsorted(jnp.unique(given), given)) == kept - 3).all()
+assert jnp.asarray(images)[flags].shape == ((kept > 7).sum(), 10)
+assert images[np.asarray(given == 5)].shape[0] == counts[2]
+assert (np.asarray(jnp.nonzero(flags)[0]) == np.nonzero(kept > 7)[0]).all() and given[flags].size == flags.sum()
+counted = jax.jit(lambda of: (jax.lax.map(lambda label: (given == label).sum(), of), of.mean(), weights @ weights.T))
+assert (np.asarray(counted(jnp.asarray(classes))[0]) == counts).all()
+print("all are right")
+""")
+def test_many_whole_numbers_and_flags_that_the_program_gave_are_worked_on(printed):
+    assert printed == ["all are right"]
+
+
+@pytest.mark.program("""
+import jax
+import jax.numpy as jnp
+import numpy as np
+@jax.jit
+def step(weights, key):
+    key, own = jax.random.split(key)
+    return weights - jax.random.normal(own, weights.shape), key
+for make in (jax.random.key, jax.random.PRNGKey):
+    key, weights = make(7), jnp.ones(9999)
+    order = jax.random.permutation(key, 60_000)
+    assert sorted(order.tolist()) == list(range(60_000)) and order.tolist() != sorted(order.tolist())
+    assert sorted(np.random.rand(60_000)[np.asarray(order)])[0] > 0
+    for _ in range(2):
+        weights, key = step(weights, key)
+    keys = jax.random.split(key, 3)
+    starts = jax.vmap(lambda key: jax.random.randint(key, (), 100, 60_000))(keys)
+    for start in starts:
+        assert jnp.arange(70_000)[start:start + 8].tolist() == list(range(start, start + 8)) and start >= 100
+    with jax.default_device(jax.devices("cpu")[0]):
+        assert starts.tolist() == [int(jax.random.randint(own, (), 100, 60_000)) for own in
+                                   jax.random.split(step(weights, step(weights, make(7))[1])[1], 3)]
+    assert not np.asarray(weights).any() and not jax.random.uniform(key, (3,)).any()
+print("all are right")
+""")
+def test_whole_numbers_that_are_drawn_at_random_are_those_of_a_card(printed):
+    assert printed == ["all are right"]
+
+
 @pytest.mark.program(UNKNOWN + f"""
 @jax.jit
 def train(step, weights, batches, numbers):
@@ -126,7 +176,7 @@ def function(x, weights):
     jax.debug.callback(calls.append, x)
     found = jax.pure_callback(host, jax.ShapeDtypeStruct((), x.dtype), x)
     much_work = jnp.sum(jnp.ones((999, 999)) @ jnp.ones((999, 999)))
-    return jnp.argmax(weights), jax.random.randint(key, (), 1, 9), found + 1, much_work, x + 1
+    return jnp.argmax(weights), 9 * jax.random.uniform(key), found + 1, much_work, x + 1
 results = function(jnp.asarray(4), weights)
 jax.effects_barrier()
 print(*map(int, results), len(calls))
@@ -184,7 +234,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import sparse
-host = np.random.randint(1, 1000, 8192, dtype=np.int32)  # too many for the host to work on
+host = np.random.randint(1, 1000, 8192).astype("float32")  # too many for the host to work on
 for turn in range(3):  # later arrays lie where earlier ones lay
     given = jnp.asarray(host)
     assert (np.asarray(given) == host).all()

@@ -5,10 +5,10 @@ knows, such as counters of steps and the number of what a mask selects. It write
 import weakref
 
 import jax
-from headroom_jax.known_values import KNOWN, UNKNOWN, can_be_known, kind_of, remember, value_of
+from headroom_jax.known_values import KNOWN, UNKNOWN, can_be_known, kind_of, remember, remember_copies, value_of
 from headroom_jax.slices import Slice, working
 from headroom_known import comparisons
-from jax._src import pjit
+from jax._src import dispatch, pjit
 
 slices = weakref.WeakKeyDictionary()  # function -> {(name, what is known of its operands): Slice, or None}
 
@@ -73,6 +73,7 @@ def follow():
     pjit._pjit_call_impl_python = run_and_follow
     pjit._get_fastpath_data = lambda executable, *rest: (
         None if executable in executables else fast_path(executable, *rest))
+    dispatch._batched_device_put_impl = remember_copies(dispatch._batched_device_put_impl)
 
 
 def use_processor():

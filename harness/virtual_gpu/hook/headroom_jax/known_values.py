@@ -1,6 +1,7 @@
 """What the host knows of arrays of JAX on a virtual GPU."""
 
 import ctypes
+import functools
 import math
 
 import jax
@@ -9,10 +10,12 @@ from jax._src import core, dtypes
 from jax._src.array import ArrayImpl
 
 MOST_NUMBERS = 4096  # of an operand
-MOST_BYTES = 64 << 10  # of a result, since the virtual GPU keeps no larger copies
+MOST_WHOLE_NUMBERS = 1 << 24  # or booleans, of an operand or of what is calculated
+MOST_BYTES = 64 << 10  # of what the virtual GPU keeps; the arrays themselves have the values of longer ones
 UNKNOWN, KNOWN = "unknown", "known"
 HOLDS = "holds"  # a comparison that holds for all elements if what is compared is equal, or 0
-VALUE = "_headroom_value"  # attribute of an array: a value that it has everywhere, or HOLDS
+VALUE = "_headroom_value"  # attribute of an array: its value if the virtual GPU does not keep it, or HOLDS
+KEY_NUMBERS = "_base_array"  # attribute of keys of random numbers: the whole numbers that they consist of
 
 read = ArrayImpl._value.fget
 driver = ctypes.CDLL(None)
@@ -41,15 +44,33 @@ def is_unknown(value):
     return value is UNKNOWN or value is HOLDS
 
 
+def are_whole(kind):
+    """Whether numbers of a type are integers or booleans."""
+    return kind == bool or dtypes.issubdtype(kind, np.integer)
+
+
+def is_key(aval):
+    """Whether these are keys of random numbers."""
+    return dtypes.issubdtype(aval.dtype, dtypes.prng_key)
+
+
+def is_followed(aval):
+    """Whether the host can calculate with operands of this type."""
+    return isinstance(aval, core.ShapedArray) and (
+        is_key(aval) or not dtypes.issubdtype(aval.dtype, dtypes.extended))
+
+
 def can_be_known(aval):
     """Whether the host follows the values of such an operand."""
-    if not isinstance(aval, core.ShapedArray) or dtypes.issubdtype(aval.dtype, dtypes.extended):
-        return False  # such as keys of random numbers
-    return math.prod(aval.shape) <= MOST_NUMBERS
+    if not is_followed(aval):
+        return False
+    return is_key(aval) or math.prod(aval.shape) <= (MOST_WHOLE_NUMBERS if are_whole(aval.dtype) else MOST_NUMBERS)
 
 
 def value_of(operand, aval):
     """Returns the value of an operand on the host, or HOLDS or UNKNOWN."""
+    if hasattr(operand, KEY_NUMBERS):
+        return value_of(getattr(operand, KEY_NUMBERS), core.physical_aval(aval))
     if isinstance(operand, jax.Array):
         held = getattr(operand, VALUE, None)
         if held is not None:
@@ -87,11 +108,31 @@ def is_infinite(number):
 
 def remember(array, value):
     """Lets reads of an array give a value."""
-    if value is HOLDS or value.nbytes > MOST_BYTES and is_everywhere(value):
+    array = getattr(array, KEY_NUMBERS, array)
+    if value is HOLDS or value.nbytes > MOST_BYTES:
         setattr(array, VALUE, value)
-    elif value.nbytes <= MOST_BYTES and value.dtype == array.dtype:
+    elif value.dtype == array.dtype:
         array.block_until_ready()  # the kernel that would write it is over
         for shard in array.addressable_shards:
             part = np.ascontiguousarray(value[shard.index])
             driver.cuMemcpyHtoD_v2(ctypes.c_void_p(shard.data.unsafe_buffer_pointer()),
                                    ctypes.c_void_p(part.ctypes.data), ctypes.c_size_t(part.nbytes))
+
+
+def remember_copies(put):
+    """Wraps the function of JAX that copies arrays to devices, so that the copies of whole numbers are known."""
+
+    @functools.wraps(put)
+    def put_and_remember(*arrays, **options):
+        copies = put(*arrays, **options)
+        for array, copy in zip(arrays, copies):
+            if not isinstance(copy, ArrayImpl) or copy.nbytes <= MOST_BYTES or copy is array:
+                continue
+            value = getattr(array, VALUE, None) if isinstance(array, jax.Array) else array
+            if isinstance(value, np.ndarray) and can_be_known(copy.aval):
+                value = np.array(value, copy.dtype)  # the program may write to its own
+                value.flags.writeable = False
+                setattr(copy, VALUE, value)
+        return copies
+
+    return put_and_remember

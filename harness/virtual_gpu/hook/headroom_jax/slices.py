@@ -10,12 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 from headroom_jax.known_values import (
-    HOLDS, KNOWN, UNKNOWN, constant, everywhere, is_everywhere, is_infinite, is_unknown)
-from jax._src import config, core, dtypes
+    HOLDS, KNOWN, MOST_WHOLE_NUMBERS, UNKNOWN, are_whole, constant, everywhere, is_everywhere, is_followed, is_infinite,
+    is_key, is_unknown)
+from jax._src import config, core
 from jax._src.api import jit
 from jax._src.interpreters import partial_eval
 
-MOST_ELEMENTS = 1 << 16  # of what is calculated in between
+MOST_ELEMENTS = 1 << 16  # of what is calculated in between, if they are not whole numbers
+REPEATS = MOST_WHOLE_NUMBERS // MOST_ELEMENTS  # that are assumed of a loop of unknown length
+OF_MUCH_WORK = {"conv_general_dilated", "dot_general"}
 CALLS = ("jaxpr", "call_jaxpr", "fun_jaxpr")  # parameters of a call of another function
 CALLED = {"jit", "pjit", "closed_call", "core_call", "checkpoint", "remat2", "custom_jvp_call", "custom_vjp_call",
           "custom_vjp_call_jaxpr"}
@@ -38,24 +41,30 @@ class Working(threading.local):
 working = Working()
 
 
-def is_light(equation):
-    """Whether the host performs an operation of which it knows the operands."""
-    sizes = [math.prod(one.aval.shape) for one in equation.outvars
-             if isinstance(one.aval, core.ShapedArray) and not dtypes.issubdtype(one.aval.dtype, dtypes.extended)]
-    if len(sizes) < len(equation.outvars) or max(sizes, default=0) > MOST_ELEMENTS:
-        return False
+def are_few(value, repeats, rows=1):
+    """Whether the host calculates as many elements as often."""
+    count = math.prod(np.shape(value)) * rows
+    return count <= MOST_ELEMENTS or are_whole(value.dtype) and count * repeats <= MOST_WHOLE_NUMBERS
+
+
+def is_light(equation, repeats):
+    """Whether the host performs an operation of which it knows the operands as often."""
+    if equation.primitive.name in OF_MUCH_WORK:
+        repeats *= REPEATS
+    for one in equation.outvars:
+        if not is_followed(one.aval) or not are_few(one.aval, repeats):
+            return False
     parameters = equation.params
     is_of_devices = {"mesh", "axis_name"} & parameters.keys() or any(
         isinstance(axis, str) for axis in np.ravel(parameters.get("axes", ())).tolist())
     if equation.effects or is_of_devices or "callback" in equation.primitive.name:
         return False
-    return all(is_light(inner) for jaxpr in core.jaxprs_in_params(parameters) for inner in jaxpr.eqns)
+    return all(is_light(inner, repeats) for jaxpr in core.jaxprs_in_params(parameters) for inner in jaxpr.eqns)
 
 
-def hidden(values, times=1):
+def hidden(values, repeats, rows=1):
     """Returns values for a loop of JAX, with None in place of those that are not known or too many."""
-    return [None if is_unknown(value) or math.prod(np.shape(value)) * times > MOST_ELEMENTS else value
-            for value in values]
+    return [None if is_unknown(value) or not are_few(value, repeats, rows) else value for value in values]
 
 
 def shown(values):
@@ -79,6 +88,15 @@ def without_sharding(aval):
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
 
 
+def key_of(numbers, aval):
+    """Returns keys of random numbers for the whole numbers that they consist of, or numbers as they are."""
+    return jax.random.wrap_key_data(numbers, impl=aval.dtype._impl) if is_key(aval) else numbers
+
+
+def numbers_of(value):
+    return jax.random.key_data(value) if is_key(value) else value
+
+
 def outside_of_meshes(work):
     """Does work in a thread of its own, for which the program has set no mesh of GPUs."""
     is_wide = jax.config.jax_enable_x64
@@ -97,32 +115,38 @@ class Slice:
     `results`: of each result of the function KNOWN, HOLDS, UNKNOWN, or its value."""
 
     def __init__(self, closed, name, kinds):
+        self._repeats = 1  # of the loop whose step is traced
         self.compares = False  # whether values that are not known are taken as equal
         self.results = []
         avals = closed.in_avals
 
+        followed = [aval for kind, aval in zip(kinds, avals) if kind is KNOWN]
+
         def calculate(*known):
-            left = iter(known)
+            left = map(key_of, known, followed)
             given = [kind if is_unknown(kind) else next(left) if kind is KNOWN else everywhere(kind, aval)
                      for kind, aval in zip(kinds, avals)]
             found = self._called(name, closed.jaxpr, closed.consts, given)
             self.results = [KNOWN if isinstance(value, core.Tracer) else value for value in found]
-            return [value for value in found if isinstance(value, core.Tracer)]
+            return [numbers_of(value) for value in found if isinstance(value, core.Tracer)]
 
-        followed = [aval for kind, aval in zip(kinds, avals) if kind is KNOWN]
-        self._traced = outside_of_meshes(lambda: jax.make_jaxpr(calculate)(*map(without_sharding, followed)))
+        given = [without_sharding(core.physical_aval(aval)) for aval in followed]
+        self._traced = outside_of_meshes(lambda: jax.make_jaxpr(calculate)(*given))
         self.tells = any(result is not UNKNOWN for result in self.results)
 
     @functools.cached_property
     def _compiled(self):
-        consts = self._traced.consts
-        operands = list(map(without_sharding, self._traced.in_avals))
+        consts, operands = self._traced.consts, self._traced.in_avals
         needed, are_used, _ = partial_eval.dce_jaxpr_consts(
             self._traced.jaxpr, [True] * len(self._traced.out_avals), [False] * len(consts) + [True] * len(operands))
         consts = [value for value, is_used in zip(consts, are_used) if is_used]
+        avals = [*(variable.aval for variable in needed.constvars), *operands]
+        # Constants are operands as well, because in the code they would take memory and time.
+        closed = core.ClosedJaxpr(partial_eval.convert_constvars_jaxpr(needed), ())
         place = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
-        function = jit(core.jaxpr_as_fun(core.ClosedJaxpr(needed, consts)), in_shardings=place, out_shardings=place)
-        return outside_of_meshes(lambda: function.lower(*operands).compile(QUICK_TO_COMPILE))
+        function = jit(core.jaxpr_as_fun(closed), in_shardings=place, out_shardings=place)
+        compiled = outside_of_meshes(lambda: function.lower(*map(without_sharding, avals)).compile(QUICK_TO_COMPILE))
+        return functools.partial(compiled, *consts)
 
     def values(self, operands):
         """Returns the results of the function for operands of which the known ones are given."""
@@ -135,7 +159,9 @@ class Slice:
             self.compares = True
             return [everywhere(True, output.aval) for output in jaxpr.outvars]
         values = dict(zip(jaxpr.invars, given))
-        values.update((variable, constant(value, variable.aval)) for variable, value in zip(jaxpr.constvars, consts))
+        for variable, value in zip(jaxpr.constvars, consts):
+            known = constant(value, variable.aval)
+            values[variable] = known if is_unknown(known) else key_of(known, variable.aval)
 
         def value(atom):
             return constant(atom.val, atom.aval) if isinstance(atom, core.Literal) else values[atom]
@@ -163,7 +189,8 @@ class Slice:
             return [self._assumed(equation, operands) if len(outputs) == 1 else UNKNOWN for _ in outputs]
         if name in ALIKE and all(is_everywhere(operand) for operand in operands):
             return [everywhere(ALIKE[name](*[operand.flat[0] for operand in operands]), outputs[0].aval)]
-        if not is_light(equation):
+        draws = name == "bitcast_convert_type" and not are_whole(outputs[0].aval.dtype)
+        if draws or not is_light(equation, self._repeats):
             return [UNKNOWN] * len(outputs)
         operands = [jax.lax.full(operand.shape, operand.flat[0]) if is_everywhere(operand) and operand.size > 1 else
                     operand for operand in operands]  # instead of constants that take memory
@@ -180,19 +207,27 @@ class Slice:
         return [UNKNOWN if any(map(is_unknown, (index, *values))) else jax.lax.select_n(
             jax.lax.clamp(np.int32(0), index, np.int32(len(branches) - 1)), *values) for values in found]
 
+    def _repeated(self, times, closed, given):
+        """Returns the results of the step of a loop."""
+        before, self._repeats = self._repeats, self._repeats * times
+        try:
+            return self._called(None, closed.jaxpr, closed.consts, given)
+        finally:
+            self._repeats = before
+
     def _scanned(self, operands, jaxpr, num_consts, num_carry, length, reverse, **_):
         """Returns the results of jax.lax.scan."""
         consts, begun = operands[:num_consts], operands[num_consts:num_consts + num_carry]
-        rows = hidden(operands[num_consts + num_carry:])
+        rows, repeats = hidden(operands[num_consts + num_carry:], self._repeats), self._repeats * length
         if length == 0:
             return [UNKNOWN] * len(jaxpr.out_avals)
 
         def step(carried, row):
-            found = self._called(None, jaxpr.jaxpr, jaxpr.consts, [*consts, *shown(carried), *shown(row)])
-            return hidden(found[:num_carry]), hidden(found[num_carry:], times=length)
+            found = self._repeated(length, jaxpr, [*consts, *shown(carried), *shown(row)])
+            return hidden(found[:num_carry], repeats), hidden(found[num_carry:], self._repeats, rows=length)
 
         first = [None if row is None else row[0] for row in rows]
-        carried = kept(lambda carried: step(carried, first)[0], hidden(begun))
+        carried = kept(lambda carried: step(carried, first)[0], hidden(begun, repeats))
 
         def step_of_kept(carried, row):
             after, found = step(carried, row)
@@ -206,12 +241,13 @@ class Slice:
         of_cond, of_body = operands[:cond_nconsts], operands[cond_nconsts:cond_nconsts + body_nconsts]
 
         def goes_on(carried):
-            return self._called(None, cond_jaxpr.jaxpr, cond_jaxpr.consts, [*of_cond, *shown(carried)])[0]
+            return self._repeated(REPEATS, cond_jaxpr, [*of_cond, *shown(carried)])[0]
 
         def step(carried):
-            return hidden(self._called(None, body_jaxpr.jaxpr, body_jaxpr.consts, [*of_body, *shown(carried)]))
+            return hidden(self._repeated(REPEATS, body_jaxpr, [*of_body, *shown(carried)]), repeats)
 
-        carried = kept(step, hidden(operands[cond_nconsts + body_nconsts:]))
+        repeats = self._repeats * REPEATS
+        carried = kept(step, hidden(operands[cond_nconsts + body_nconsts:], repeats))
         ends = []  # a loop that goes on while something is finite would not end
         jax.eval_shape(lambda carried: ends.append(isinstance(goes_on(carried), core.Tracer)), carried)
         if not ends[0]:
