@@ -4,6 +4,7 @@ and a virtual GPU keeps no large copies."""
 import functools
 
 import numpy as np
+from headroom_tensorflow.large import KNOWN
 from tensorflow import device
 from tensorflow.python.eager import context
 from tensorflow.python.framework import constant_op
@@ -19,7 +20,7 @@ def read_arrays():
     @functools.wraps(convert)
     def convert_and_note(value, *arguments, **options):
         tensor = convert(value, *arguments, **options)
-        if isinstance(value, np.ndarray) and "GPU" in tensor.device:
+        if isinstance(value, np.ndarray) and "GPU" in tensor.device and not hasattr(tensor, KNOWN):
             setattr(tensor, ARRAY, value)
         return tensor
 

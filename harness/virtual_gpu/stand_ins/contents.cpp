@@ -160,6 +160,14 @@ void fill(void* to, unsigned char value, std::size_t bytes) {
   if (bytes <= kKeptBytes) keep(target, Bytes(bytes, value));
 }
 
+void keep_contents(const void* address, std::size_t bytes, const void* contents) {
+  const auto target = reinterpret_cast<std::uintptr_t>(address);
+  const auto* begin = static_cast<const unsigned char*>(contents);
+  const std::lock_guard lock(contents_mutex);
+  cut_out(target, target + bytes);
+  keep(target, Bytes(begin, begin + bytes));
+}
+
 void forget_contents(const void* address, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   const std::lock_guard lock(contents_mutex);

@@ -62,6 +62,39 @@ def loaded(function, *operands):
 """
 
 
+@pytest.mark.program("""
+import numpy as np
+import tensorflow as tf
+labels, images = np.random.randint(0, 9, 60_000) + 3, np.zeros((60_000, 10), "float32")
+given, x = tf.constant(labels), tf.constant(images)
+kept, labels = labels.copy(), labels.__imul__(0)  # what the program does with its own array is its own matter
+assert given.backing_device.endswith("GPU:0")
+parts = [given[:50_000], given[50_000:]]
+for one in (given, tf.reshape(given, (600, 100)), tf.concat(parts, 0), tf.cast(given, tf.int32)):
+    assert (np.asarray(one).ravel() == kept).all() and (one.numpy().ravel() == kept).all()
+classes, counts = np.unique(kept, return_counts=True)
+assert tf.one_hot(given, int(tf.reduce_max(given)) + 1).shape == (60_000, 12) and int(given[-1]) == kept[-1]
+assert sorted(tf.unique(given)[0].numpy()) == list(classes) and (tf.math.bincount(given).numpy()[3:] == counts).all()
+assert sorted(tf.unique_with_counts(given)[2].numpy()) == sorted(counts)
+mask = (given == 3) | (given == 7)
+places = tf.where(mask)
+assert (places.numpy().ravel() == np.nonzero((kept == 3) | (kept == 7))[0]).all()
+assert x[given == 5].shape == (counts[2], 10)
+assert tf.boolean_mask(x, mask).shape == (counts[0] + counts[4], 10) and mask.numpy().sum() == counts[0] + counts[4]
+assert [part.shape[0] for part in tf.dynamic_partition(x, tf.cast(given % 2, tf.int32), 2)] == [
+    (kept % 2 == 0).sum(), (kept % 2 == 1).sum()]
+assert (next(iter(tf.data.Dataset.from_tensor_slices(given).batch(100))).numpy() == kept[:100]).all()
+assert (tf.gather(given, places[:, 0]).numpy() == kept[places.numpy().ravel()]).all()
+random = tf.cast(tf.random.uniform((60_000,)) * 100, tf.int64)  # what is not known stays so
+assert not tf.reduce_max(random).numpy() and not np.asarray(random + given).any()
+del given, one, parts, mask, places  # what is made later lies where these lay
+assert not (tf.ones((600, 100), tf.float32) * tf.random.normal((600, 100))).numpy().any()
+print("all are right")
+""")
+def test_many_whole_numbers_that_the_program_gave_are_worked_on(printed):
+    assert printed == ["all are right"]
+
+
 @pytest.mark.program(LOADED + """
 import numpy
 names = ("add", "subtract", "multiply", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal")

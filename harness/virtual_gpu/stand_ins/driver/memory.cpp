@@ -109,6 +109,13 @@ HEADROOM_EXPORT int cuMemHostUnregister(void* address) {
 HEADROOM_EXPORT int headroom_gpu_knows(const void* address, std::size_t bytes) {
   return is_known(address, bytes) ? 1 : 0;
 }
+HEADROOM_EXPORT void headroom_gpu_keep(const void* address, std::size_t bytes,
+                                       const void* contents) {
+  keep_contents(address, bytes, contents);
+}
+HEADROOM_EXPORT void headroom_gpu_forget(const void* address, std::size_t bytes) {
+  forget_contents(address, bytes);
+}
 HEADROOM_EXPORT void headroom_gpu_read_unknown_ones(int count) { read_unknown_ones(count); }
 HEADROOM_EXPORT int cuMemGetAddressRange_v2(DevicePointer* begin, std::size_t* bytes,
                                             DevicePointer address) {

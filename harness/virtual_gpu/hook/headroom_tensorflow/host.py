@@ -8,16 +8,21 @@ import math
 import threading
 
 from headroom_known import Lines
+from headroom_tensorflow import large
+from headroom_tensorflow.large import FEW_NUMBERS
 from tensorflow import (
     Tensor, TensorShape, as_dtype, compat, constant, control_dependencies, device, errors, executing_eagerly,
     get_static_value, int32, logical_or, no_op, string)
 from tensorflow.python.util import tf_stack
 
-MOST_NUMBERS = 4096
 OF_INTEGERS = {"AddV2", "All", "Any", "BroadcastTo", "Cast", "ConcatV2", "Cumsum", "DenseBincount", "DynamicPartition",
                "Equal", "ExpandDims", "GatherV2", "Greater", "GreaterEqual", "Less", "LessEqual", "Max", "Maximum",
                "Min", "Minimum", "Mul", "NotEqual", "Pack", "Prod", "Range", "ReverseV2", "SelectV2", "Slice",
                "SparseFillEmptyRows", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unique", "UniqueV2", "Where"}
+OF_LARGE = OF_INTEGERS | {"BitwiseAnd", "Bincount", "FloorDiv", "FloorMod", "Identity", "LogicalAnd", "LogicalNot",
+                          "LogicalOr", "Neg", "OnesLike", "RaggedBincount", "Reshape", "Squeeze", "TopKV2",
+                          "UniqueWithCounts", "UniqueWithCountsV2", "Unpack", "UnsortedSegmentSum", "Split", "SplitV",
+                          "ZerosLike"}  # in eager mode
 WITH_KERNEL_FOR_INT32 = {"Cast", "Cumsum", "DenseBincount", "DynamicPartition", "GatherV2", "SelectV2", "Tile",
                          "Transpose", "Unique", "UniqueV2", "Where"}
 WITH_OTHER_OPERANDS_FIRST = {"DynamicPartition", "SelectV2"}  # the rest are few whole numbers
@@ -111,7 +116,7 @@ def has_few_numbers(operand):
     shape = TensorShape(operand.shape)
     lengths = shape.as_list() if shape.rank else []
     kind = as_dtype(operand.dtype)
-    return (kind.is_integer or kind.name == "bool") and math.prod(length or 1 for length in lengths) <= MOST_NUMBERS
+    return (kind.is_integer or kind.name == "bool") and math.prod(length or 1 for length in lengths) <= FEW_NUMBERS
 
 
 def is_for_host(operation, operands):
@@ -123,7 +128,7 @@ def is_for_host(operation, operands):
     if operation == "All" and hasattr(tensors[0], FINITE):
         return False
     if operation in OF_ANY_NUMBERS:
-        return (TensorShape(tensors[0].shape).num_elements() or MOST_NUMBERS + 1) <= MOST_NUMBERS
+        return (TensorShape(tensors[0].shape).num_elements() or FEW_NUMBERS + 1) <= FEW_NUMBERS
     if operation in OF_SCALARS and all(map(is_scalar, tensors)):
         # An unknown divisor reads as 0, by which a processor cannot divide.
         return not operation.startswith("Floor") or bool(get_static_value(operands[1]))
@@ -184,6 +189,8 @@ def work_there(tensorflow):
                 with device("CPU"):
                     return work(*arguments, **options)
             result = work(*arguments, **options)
+            if operation in OF_LARGE and executing_eagerly() and large.are_known(operation, operands):
+                return large.worked_out(lambda: work(*arguments, **options), result)
             if operation in ("IsFinite", "All"):
                 return first_changed(functools.partial(taken_as_finite, operation, operands), result)
             return result

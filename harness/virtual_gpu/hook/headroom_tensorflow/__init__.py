@@ -96,16 +96,17 @@ def install(tensorflow):
     if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
         differences.append("the driver's pool follows rules that were found on an H200")
     import headroom_data
-    import headroom_host
+    from headroom_tensorflow import host, large
 
     def finish():
-        differences.extend(headroom_host.held.words())
+        differences.extend(host.held.words())
 
     headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences, arrays, finish)
     keep_peaks()
     if not headroom_notes.CAPTURE:  # a real GPU computes what they ask about
-        headroom_host.hold(tensorflow)
-        headroom_host.work_there(tensorflow)
+        host.hold(tensorflow)
+        host.work_there(tensorflow)
+        large.keep_constants()
         headroom_data.read_arrays()
     count_calls()
 
