@@ -148,6 +148,9 @@ allocate(1)
     ("[mine]\nlike = 't5'", "unknown card 't5'"),
     ("[mine]\nlike = 't4'\nmultiprocessors = 0", "mine.toml: [mine] has no usable 'multiprocessors'"),
     ("[mine]\nname = 'Mine'", "mine.toml: [mine] has no usable 'capacity_bytes'"),
+    ("[mine]\nlike = 4", "mine.toml: [mine] has no usable 'like'"),
+    ("[mine]\nlike = 't4'\nname = 'Mine;memory=1'", "mine.toml: [mine] has no usable 'name'"),
+    ('["\\u001b[2J"]\nlike = "t4"', "mine.toml: '\\x1b[2J' is no name of a card"),
 ])
 def test_a_file_that_describes_no_card_is_refused_with_the_place(tmp_path, monkeypatch, text, complaint):
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/base/text.h"
 
 namespace headroom {
 
@@ -78,6 +79,8 @@ Card parse_card(const Description& given) {
             .memory_clock_khz = number("memory_clock_khz"),
             .memory_bus_bits = number("memory_bus_bits")};
   parse_capability(given, card);
+  if (card.name.find(';') != std::string::npos)
+    given.refuse("name");  // it divides what CUDA is told
   return card;
 }
 
@@ -178,9 +181,11 @@ Card read_card(const std::string& text, const std::string& file) try {
     throw InputError(file + ": describe one card, as in [my-card] and below it its keys");
   check_keys(*card, file);
   const std::string id(table.begin()->first.str());
-  const auto like = (*card)["like"].value<std::string>();
-  const toml::table whole =
-      like ? with_those_of(*all_cards().at(find_card(*like).id).as_table(), *card) : *card;
+  if (!is_file_name(id)) throw InputError(fmt::format("{}: '{}' is no name of a card", file, id));
+  const Description given{.table = *card, .file = file, .id = id};
+  if (!card->contains("like")) return parse_card(given);
+  const Card& like = find_card(given.text("like"));
+  const toml::table whole = with_those_of(*all_cards().at(like.id).as_table(), *card);
   return parse_card({.table = whole, .file = file, .id = id});
 } catch (const toml::parse_error& error) {
   throw InputError(fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
