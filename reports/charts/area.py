@@ -21,7 +21,7 @@ from reports.charts.style import TEXT, Drawing, colour
 
 _PAD = 6  # from the area to the labels of its ticks
 _LINE = 12.098  # height of a line of text
-# From a place to the baseline of text that is aligned to it: digits are centred without what hangs below the line.
+# How far the baseline of a text lies below its position, by vertical alignment. Digits have no descenders.
 _DROP = {"baseline": 0.0, "center": 3.449, "digits": 4.749, "top": 9.498}
 _ANCHOR = {"left": "start", "center": "middle", "right": "end"}
 _BOX = (Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY)
