@@ -13,7 +13,7 @@ RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
 OUTSIDE = "(outside of modules)"
 MOST_PARTS = 8  # of an argument that are shown apart
 # Parts of an instruction's name that JAX adds for its loops, branches and transformations
-IN_NO_MODULE = re.compile(r"while|body|cond|branch_\d+_fun|closed_call|checkpoint|remat2|rematted_computation|"
+IN_NO_MODULE = re.compile(r"while|body|cond|branch_\d+_fun|closed_call|eval_jaxpr|checkpoint|remat2|rematted_computation|"
                           r"custom_[jv]vp_call|shard_map")
 mapped_functions = []  # (name, names of all arguments) of each function that jax.pmap compiled
 
@@ -47,7 +47,7 @@ class Program:
         self.phis = set()  # values that are one of several others, such as what a loop carries on
         kind = ""
         for line in self.text.splitlines():
-            if found := re.match(r"allocation \d+: size (\d+), (.*):$", line):
+            if found := re.match(r"allocation \d+: size (\d+), (?:page \d+, )?(.*):$", line):
                 size, kind = int(found[1]), self._kind_of(found[2])
                 if kind == "parameter":
                     number = int(re.match(r"parameter (\d+)", found[2])[1])

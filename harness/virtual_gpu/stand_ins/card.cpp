@@ -151,6 +151,7 @@ int device_attribute(int attribute) {
       {111, 1024},                          // reserved shared memory per block
       {115, 1},                             // memory pools
       {120, c.compute_major >= 9 ? 1 : 0},  // cluster launch
+      {122, c.compute_major >= 7 ? 1 : 0},  // streams write numbers of 64 bits
   };
   for (const auto& known : attributes)
     if (known.attribute == attribute) return known.value;

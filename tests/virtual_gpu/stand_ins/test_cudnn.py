@@ -146,7 +146,7 @@ def is_in_clusters(plan):
     return any(knob == 27 for knob, _ in plan[-2])
 
 
-@pytest.mark.parametrize("environment", ["pytorch", "jax"])  # cuDNN 9.26 and 9.10
+@pytest.mark.parametrize("environment", ["pytorch", "jax"])  # cuDNN 9.26 and, on Python 3.11, 9.10
 def test_convolutions_take_the_workspaces_that_an_h200_gave(gpu, environment):
     """The first choices of cuDNN 9.19 on an H200 for 96 convolutions of networks, drawn at random from 4,512."""
     others = sizes_that_differ(gpu, environment, CONVOLUTIONS)
@@ -154,6 +154,8 @@ def test_convolutions_take_the_workspaces_that_an_h200_gave(gpu, environment):
     assert not [plan for plan, size in others if size is not None and is_in_clusters(plan)]
 
 
-def test_depthwise_convolutions_take_the_workspaces_that_an_h200_gave(gpu):
+def test_depthwise_convolutions_take_the_workspaces_that_an_h200_gave(gpu, jax):
     """24 first choices in bfloat16, drawn at random from 252. Two of them are among the three that the rule misses."""
-    assert len(sizes_that_differ(gpu, "jax", DEPTHWISE)) <= 2  # cuDNN 9.10
+    if not list(jax.parents[1].glob("lib/*/site-packages/nvidia_cudnn_cu*-9.1*.dist-info")):
+        pytest.skip("JAX was set up with a cuDNN that has engines for these convolutions without a card")
+    assert len(sizes_that_differ(gpu, "jax", DEPTHWISE)) <= 2

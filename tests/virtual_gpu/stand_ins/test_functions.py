@@ -265,3 +265,17 @@ assert cuda.cudaMemcpy(ctypes.byref(read), error, ctypes.c_size_t(4), 2) == 0
 assert read.value == 0
 """)
     assert answer.status == 0, answer.errors
+
+
+def test_the_host_reads_the_numbers_that_a_stream_writes(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+allocate(1)
+driver = ctypes.CDLL("libcuda.so.1")
+address = ctypes.c_void_p()
+assert driver.cuMemHostAlloc(ctypes.byref(address), ctypes.c_size_t(16), 2) == 0
+assert driver.cuStreamWriteValue64_v2(None, address, ctypes.c_uint64(2**64 - 3), 0) == 0
+assert driver.cuStreamWriteValue32_v2(None, ctypes.c_void_p(address.value + 8), ctypes.c_uint32(7), 0) == 0
+assert ctypes.c_uint64.from_address(address.value).value == 2**64 - 3
+assert ctypes.c_uint32.from_address(address.value + 8).value == 7
+""")
+    assert answer.status == 0, answer.errors

@@ -323,3 +323,15 @@ print(Distribution(jax.numpy.exp(jax.random.normal(jax.random.key(0), (4,)))).sc
 """)
     assert answer.status == 0, answer.errors
     assert answer.output.startswith("(4,)\n")
+
+
+def test_a_version_of_jax_whose_functions_the_host_cannot_follow_is_named(gpu, jax):
+    answer = gpu("a100-40gb", python=jax, program="""
+from jax._src import core
+del core.jaxpr_as_fun
+import jax.numpy as jnp
+print(int((jnp.arange(4) + 1).sum()))
+""")
+    assert answer.output.startswith("0\n"), answer.errors
+    assert "no result of a compiled function is known" in answer.output
+    assert "(AttributeError: " in answer.output

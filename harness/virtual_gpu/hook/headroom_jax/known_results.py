@@ -13,13 +13,33 @@ from jax._src import dispatch, pjit
 slices = weakref.WeakKeyDictionary()  # function -> {(name, what is known of its operands): Slice, or None}
 
 
+class Tries:
+    """Whether the host could calculate results of any function, and the first error."""
+
+    succeeded = False
+    error = None
+
+    def failed(self, error):
+        self.error = self.error or f"{type(error).__name__}: {error}".partition("\n")[0]
+
+    def words(self):
+        """Returns what to tell the user, such as of a version of JAX that is not known here."""
+        if self.succeeded or not self.error:
+            return []
+        return [f"no result of a compiled function is known, because the host could not calculate any ({self.error})"]
+
+
+tries = Tries()
+
+
 def slice_of(closed, name, kinds):
     """Returns the slice of a function for operands of which this is known, or None where nothing can be known."""
     known = slices.setdefault(closed, {})
     if kinds not in known:
         try:
             made = Slice(closed, name, kinds)
-        except Exception:  # of whatever type, the results are then not known
+        except Exception as error:  # of whatever type, the results are then not known
+            tries.failed(error)
             made = None
         known[kinds] = made if made is not None and made.tells else None
     return known[kinds]
@@ -38,7 +58,9 @@ def known_results(closed, name, kinds, values):
     found = slice_of(closed, name, kinds)
     try:
         results = found and found.values([value for value, kind in zip(values, kinds) if kind is KNOWN])
-    except Exception:  # such as that a processor has no such operation
+        tries.succeeded |= found is not None and any(result is KNOWN for result in found.results)
+    except Exception as error:  # such as that a processor has no such operation
+        tries.failed(error)
         found = slices[closed][kinds] = None
     if found and found.compares:
         comparisons.note()

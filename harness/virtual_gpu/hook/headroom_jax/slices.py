@@ -28,7 +28,7 @@ ALIKE = {"and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert}  # of ope
 ALIKE.update(dict.fromkeys(("broadcast_in_dim", "convert_element_type", "copy", "reduce_and", "reduce_or", "reshape",
                             "squeeze", "transpose"), lambda value: value))
 QUICK_TO_COMPILE = {"xla_backend_optimization_level": 0}
-if jax.__version_info__ >= (0, 6):
+if (0, 6) <= jax.__version_info__ < (0, 11):
     QUICK_TO_COMPILE["xla_cpu_use_fusion_emitters"] = False
 
 
@@ -74,6 +74,13 @@ def shown(values):
 def only(values, wanted):
     """Returns those of the values in whose places `wanted` has one."""
     return [None if one is None else value for value, one in zip(values, wanted)]
+
+
+def parts_of_scan(operands, num_consts=0, num_carry=0, ft_in=None, **_):
+    """Returns of the operands of jax.lax.scan what each step reads, what the loop begins with, and the rows."""
+    if ft_in is not None:  # JAX 0.11 and later
+        return map(list, ft_in.update(operands).unpack())
+    return operands[:num_consts], operands[num_consts:num_consts + num_carry], operands[num_consts + num_carry:]
 
 
 def kept(step, carried):
@@ -142,7 +149,7 @@ class Slice:
         consts = [value for value, is_used in zip(consts, are_used) if is_used]
         avals = [*(variable.aval for variable in needed.constvars), *operands]
         # Constants are operands as well, because in the code they would take memory and time.
-        closed = core.ClosedJaxpr(partial_eval.convert_constvars_jaxpr(needed), ())
+        closed = partial_eval.close_jaxpr(partial_eval.convert_constvars_jaxpr(needed))
         place = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
         function = jit(core.jaxpr_as_fun(closed), in_shardings=place, out_shardings=place)
         compiled = outside_of_meshes(lambda: function.lower(*map(without_sharding, avals)).compile(QUICK_TO_COMPILE))
@@ -215,10 +222,10 @@ class Slice:
         finally:
             self._repeats = before
 
-    def _scanned(self, operands, jaxpr, num_consts, num_carry, length, reverse, **_):
+    def _scanned(self, operands, jaxpr, length, reverse, **parts):
         """Returns the results of jax.lax.scan."""
-        consts, begun = operands[:num_consts], operands[num_consts:num_consts + num_carry]
-        rows, repeats = hidden(operands[num_consts + num_carry:], self._repeats), self._repeats * length
+        consts, begun, rows = parts_of_scan(operands, **parts)
+        rows, num_carry, repeats = hidden(rows, self._repeats), len(begun), self._repeats * length
         if length == 0:
             return [UNKNOWN] * len(jaxpr.out_avals)
 

@@ -21,7 +21,7 @@ constexpr int64_t kMostParts = 128;
 constexpr int64_t kFirstOfManyParts = 9;
 
 // The versions of cuDNN that were compared.
-constexpr std::size_t kFirstVersion = 91'000, kLastVersion = 92'699;
+constexpr std::size_t kFirstVersion = 91'000, kLastVersion = 92'899;
 
 constexpr int kMeasuredMultiprocessors = 132;  // of the H200 that was measured
 // The number of clusters that it holds at once, by the number of blocks in a cluster.

@@ -21,8 +21,9 @@ namespace headroom::virtual_gpu {
 //
 // How cuDNN differs from the public source was measured on one H200 with cuDNN 9.19, in 4,953
 // convolutions of networks: each part of a tile has its own sums, pairs of them are added in a
-// tree, and splitting must gain more than a level of the tree costs. Without a card, cuDNN 9.10 and
-// 9.26 number these engines and their tiles alike and give the sizes that the rule expects.
+// tree, and splitting must gain more than a level of the tree costs. Without a card, cuDNN 9.10,
+// 9.26, 9.27 and 9.28 number these engines and their tiles alike and give the sizes that the rule
+// expects.
 std::int64_t partial_sums_beyond_described(const Convolution& convolution, const Engine& engine);
 
 }  // namespace headroom::virtual_gpu

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "harness/virtual_gpu/stand_ins/card.h"
@@ -180,6 +181,16 @@ HEADROOM_EXPORT int cuMemsetD32Async(DevicePointer to, unsigned value, std::size
 }
 HEADROOM_EXPORT int cuMemsetD32_v2(DevicePointer to, unsigned value, std::size_t count) {
   return cuMemsetD32Async(to, value, count, nullptr);
+}
+HEADROOM_EXPORT int cuStreamWriteValue32_v2(void*, DevicePointer to, std::uint32_t value,
+                                            unsigned) {
+  copy(as_pointer(to), &value, sizeof value);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuStreamWriteValue64_v2(void*, DevicePointer to, std::uint64_t value,
+                                            unsigned) {
+  copy(as_pointer(to), &value, sizeof value);
+  return kSuccess;
 }
 HEADROOM_EXPORT int cuPointerGetAttribute(void* out, int attribute, DevicePointer address) {
   const auto range = find(as_pointer(address));
