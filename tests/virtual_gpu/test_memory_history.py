@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "harness" / "virtual_gpu" / "hook"))
 import headroom_lines  # noqa: E402
 import headroom_memory as memory  # noqa: E402
+import headroom_modules  # noqa: E402
 import headroom_xla  # noqa: E402
 from headroom_lines import line_of  # noqa: E402
 
@@ -290,6 +291,16 @@ def test_a_history_that_lost_its_beginning_is_completed_by_what_it_frees_and_by_
         for figure in ("peak", "peak_reserved", "roles", "phase"):
             if begin < 4 or figure != "roles":  # the role of the activation is known as long as its call is
                 assert rest[figure] == whole[figure], (begin, figure)
+
+
+def test_a_long_run_keeps_the_modules_of_its_latest_moments(monkeypatch):
+    monkeypatch.setattr(headroom_modules, "MOST_MOMENTS", 8)
+    modules = headroom_modules.Modules()
+    for number in range(100):
+        modules.note(f"layers.{number}")
+        assert len(modules.moments) == len(modules.names) <= 8
+    assert modules.names[-3:] == ["layers.97", "layers.98", "layers.99"]
+    assert modules.at(modules.moments[-1]) == "layers.99"
 
 
 def test_what_xla_sends_between_cards_together_belongs_to_the_module_of_the_first_operation():

@@ -14,7 +14,7 @@ import weakref
 import headroom_notes
 
 MOST_SEARCHES = 20  # limit on searches, which find modules that are made while the program runs
-MOST_MOMENTS = 4_000_000  # later moments are not assigned to modules
+MOST_MOMENTS = 4_000_000  # more lose their beginning, as the history of allocations does
 # The attributes in which torch.compile, FSDP, checkpointing and Lightning Fabric keep a module of the program, and Keras
 # the weights of a layer.
 WRAPPED = re.compile(
@@ -105,11 +105,10 @@ class Modules:
         return self.threads.stack
 
     def note(self, path):
-        if len(self.moments) < MOST_MOMENTS:
-            self.moments.append(time.time_ns() // 1000)
-            self.names.append(path)
-        elif self.names[-1]:
-            self.names[-1] = ""
+        if len(self.moments) >= MOST_MOMENTS:
+            del self.moments[:MOST_MOMENTS // 4], self.names[:MOST_MOMENTS // 4]
+        self.moments.append(time.time_ns() // 1000)
+        self.names.append(path)
 
     def enter(self, module):
         path = self.path_of(module)

@@ -1,6 +1,7 @@
 """Follows the training of a PyTorch program: counts its steps, and records which tensors are weights, buffers,
 gradients and optimizer state."""
 
+import array
 import functools
 import itertools
 import os
@@ -24,7 +25,7 @@ class Notes(headroom_notes.Record):
         self.stepped_in_backward = False  # whether an optimizer stepped in the current backward pass
         self.stepped_in_capture = False  # whether an optimizer stepped in the CUDA graph that is being captured
         self.backward_passes = 0  # those after which roles were recorded, because there was no step
-        self.step_times = []  # end of each optimizer step, in µs
+        self.step_times = array.array("q")  # end of each optimizer step, in µs
         self.marks = []  # (time in µs, address, bytes, role, module)
         self.device_type = "cuda"  # of the memory that is recorded
         self.cpu = None  # history of the machine's own memory, where that is recorded
