@@ -124,7 +124,7 @@ class Lowering {
   ValueId in_layout(ValueId id, const Layout& wanted, const Op& user, std::size_t operand) {
     if (!layouts_[id]) decide(id, wanted);
     if (*layouts_[id] == wanted) return id;
-    if (layouts_[id]->data_type() != wanted.data_type())
+    if (layouts_[id]->get_data_type() != wanted.get_data_type())
       throw Error(
           fmt::format("{} ({}): '{}' would have to change its element type, which only a "
                       "cast does",

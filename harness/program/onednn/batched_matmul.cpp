@@ -6,10 +6,10 @@ namespace {
 
 // Describes the same memory as a stack of matrices.
 Layout seen(const Op& op, std::size_t operand, const Layout& layout) {
-  const MatmulView view = matmul_view(op, operand, layout.dims());
+  const MatmulView view = matmul_view(op, operand, layout.get_dims());
   const auto& batch = op.list("batch");
   return {{batch[0], batch[1], view.rows, view.columns},
-          layout.data_type(),
+          layout.get_data_type(),
           dnnl::memory::dims{view.sample_stride, view.head_stride, view.row_stride,
                              view.column_stride}};
 }
@@ -26,8 +26,12 @@ LibraryOp batched_matmul(const Op& op, const Layouts& inputs, const Layouts& out
   const auto plain = [](const Layout& layout) { return row_major(layout); };
   const Layout a = plain(inputs[0]), b = plain(inputs[1]), y = plain(outputs[0]);
   const Layout seen_a = seen(op, 0, a), seen_b = seen(op, 1, b), seen_y = seen(op, 2, y);
+#if DNNL_VERSION_MAJOR < 3
   const dnnl::matmul::desc asked(seen_a, seen_b, seen_y);  // next_impl() reads it again
   dnnl::matmul::primitive_desc made(asked, user_scratchpad(), engine());
+#else
+  dnnl::matmul::primitive_desc made(engine(), seen_a, seen_b, seen_y, user_scratchpad());
+#endif
   while (uses_amx(made) && made.next_impl()) {
   }
   return {shared(made),

@@ -2,7 +2,7 @@
 // windows together from 6 × 6 inputs, with a quarter of the multiplications (Lavin and Gray 2016,
 // F(4×4, 3×3)).
 #include "harness/program/lowering/workspace_limit.h"
-#include "harness/program/onednn/families.h"
+#include "harness/program/onednn/primitives.h"
 
 namespace headroom::onednn {
 namespace {
@@ -28,8 +28,8 @@ struct Images {
   Layout x, y;
 
   Images(const Layout& given_x, const Layout& given_y) : x(given_x), y(given_y) {
-    if (given_x.data.format_kind != dnnl_blocked || given_y.data.format_kind != dnnl_blocked)
-      return;
+    const auto blocked = memory::format_kind::blocked;
+    if (given_x.get_format_kind() != blocked || given_y.get_format_kind() != blocked) return;
     const Layout last_x = channels_last(given_x), last_y = channels_last(given_y);
     if (given_x != last_x || given_y != last_y) return;
     x = last_x;
@@ -37,7 +37,7 @@ struct Images {
   }
 
   static Layout channels_last(const Layout& layout) {
-    return {layout.dims(), layout.data_type(), memory::format_tag::nhwc};
+    return {layout.get_dims(), layout.get_data_type(), memory::format_tag::nhwc};
   }
 };
 
@@ -48,7 +48,7 @@ struct Images {
 // oneDNN 2.6.3, images of 4 to 112 pixels, 16 to 512 channels).
 bool is_less_by_winograd(const Layout& w, const Layout& y) {
   constexpr double kOperationsPerByte = 17;
-  const auto kernel = w.dims(), image = y.dims();
+  const auto kernel = w.get_dims(), image = y.get_dims();
   const auto tiles_along = [](memory::dim pixels) { return (pixels + 3) / 4; };
   const auto tiles = static_cast<double>(image[0] * tiles_along(image[2]) * tiles_along(image[3]));
   const auto pixels = static_cast<double>(image[0] * image[2] * image[3]);
@@ -59,7 +59,7 @@ bool is_less_by_winograd(const Layout& w, const Layout& y) {
 }
 
 bool may_take_winograd(const Op& op, const Layout& w, const Layout& y) {
-  return workspace_limit(op).value_or(0) > 0 && w.dims()[2] == 3 && w.dims()[3] == 3 &&
+  return workspace_limit(op).value_or(0) > 0 && w.get_dims()[2] == 3 && w.get_dims()[3] == 3 &&
          op.list("strides") == Shape{1, 1} && is_less_by_winograd(w, y);
 }
 
@@ -81,9 +81,9 @@ auto described(const Op& op, const Layout& w, const Layout& y, Make make) {
 convolution_forward::primitive_desc hint(const Op& op, const Layout& x, const Layout& w,
                                          const Layout& y) {
   const Sliding sliding(op);
-  return {{dnnl::prop_kind::forward_training, algorithm::convolution_direct, freed(x),
-           freed(w, x.data_type()), freed(y), sliding.strides, sliding.before, sliding.after},
-          engine()};
+  return descriptor_of<convolution_forward>(
+      false, dnnl::prop_kind::forward_training, algorithm::convolution_direct, freed(x),
+      freed(w, x.get_data_type()), freed(y), sliding.strides, sliding.before, sliding.after);
 }
 
 }  // namespace
@@ -93,9 +93,8 @@ LibraryOp convolution(const Op& op, const Layouts& inputs, const Layouts& output
   const Images images(inputs[0], outputs[0]);
   const Layout &x = images.x, &y = images.y, &w = inputs[1];
   const auto made = described(op, w, y, [&](algorithm by, bool or_none) {
-    return convolution_forward::primitive_desc({dnnl::prop_kind::forward_training, by, x, w, y,
-                                                sliding.strides, sliding.before, sliding.after},
-                                               user_scratchpad(), engine(), or_none);
+    return descriptor_of<convolution_forward>(or_none, dnnl::prop_kind::forward_training, by, x, w,
+                                              y, sliding.strides, sliding.before, sliding.after);
   });
   return {shared(made),
           {{DNNL_ARG_SRC, made.src_desc()}, {DNNL_ARG_WEIGHTS, made.weights_desc()}},
@@ -107,9 +106,9 @@ LibraryOp convolution_backward_data(const Op& op, const Layouts& inputs, const L
   const Images images(outputs[0], inputs[0]);
   const Layout &dx = images.x, &dy = images.y, &w = inputs[1];
   const auto made = described(op, w, dy, [&](algorithm by, bool or_none) {
-    return dnnl::convolution_backward_data::primitive_desc(
-        {by, dx, w, dy, sliding.strides, sliding.before, sliding.after}, user_scratchpad(),
-        engine(), hint(op, dx, w, dy), or_none);
+    return backward_descriptor_of<dnnl::convolution_backward_data>(hint(op, dx, w, dy), or_none, by,
+                                                                   dx, w, dy, sliding.strides,
+                                                                   sliding.before, sliding.after);
   });
   return {shared(made),
           {{DNNL_ARG_DIFF_DST, made.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, made.weights_desc()}},
@@ -122,9 +121,9 @@ LibraryOp convolution_backward_weights(const Op& op, const Layouts& inputs,
   const Images images(inputs[0], inputs[1]);
   const Layout &x = images.x, &dy = images.y, &dw = outputs[0];
   const auto made = described(op, dw, dy, [&](algorithm by, bool or_none) {
-    return dnnl::convolution_backward_weights::primitive_desc(
-        {by, x, dw, dy, sliding.strides, sliding.before, sliding.after}, user_scratchpad(),
-        engine(), hint(op, x, dw, dy), or_none);
+    return backward_descriptor_of<dnnl::convolution_backward_weights>(
+        hint(op, x, dw, dy), or_none, by, x, dw, dy, sliding.strides, sliding.before,
+        sliding.after);
   });
   return {shared(made),
           {{DNNL_ARG_SRC, made.src_desc()}, {DNNL_ARG_DIFF_DST, made.diff_dst_desc()}},

@@ -1,4 +1,4 @@
-#include "harness/program/onednn/families.h"
+#include "harness/program/onednn/primitives.h"
 
 namespace headroom::onednn {
 namespace {
@@ -6,7 +6,8 @@ namespace {
 using dnnl::algorithm;
 
 dnnl::eltwise_forward::primitive_desc forward(algorithm kind, const Layout& x) {
-  return {{dnnl::prop_kind::forward_training, kind, x, 0, 0}, user_scratchpad(), engine()};
+  return descriptor_of<dnnl::eltwise_forward>(false, dnnl::prop_kind::forward_training, kind, x,
+                                              HEADROOM_ONEDNN_3(x) 0.0F, 0.0F);
 }
 
 LibraryOp forward_op(algorithm kind, const Layout& x) {
@@ -15,8 +16,8 @@ LibraryOp forward_op(algorithm kind, const Layout& x) {
 
 // `kept_argument` says whether the derivative is computed from the input or from the output.
 LibraryOp backward_op(algorithm kind, algorithm forward_kind, int kept_argument, const Layout& x) {
-  const dnnl::eltwise_backward::primitive_desc made({kind, x, x, 0, 0}, user_scratchpad(), engine(),
-                                                    forward(forward_kind, x));
+  const auto made = backward_descriptor_of<dnnl::eltwise_backward>(
+      forward(forward_kind, x), false, kind, x, x, HEADROOM_ONEDNN_3(x) 0.0F, 0.0F);
   return {shared(made), {{kept_argument, x}, {DNNL_ARG_DIFF_DST, x}}, {{DNNL_ARG_DIFF_SRC, x}}};
 }
 

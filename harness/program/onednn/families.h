@@ -28,8 +28,8 @@ inline dnnl::primitive_desc_base shared(const dnnl::primitive_desc_base& descrip
 
 // A layout of the same tensor in which the library may choose the format.
 inline Layout freed(const Layout& layout, dnnl::memory::data_type type) {
-  return {layout.dims(), type, dnnl::memory::format_tag::any};
+  return {layout.get_dims(), type, dnnl::memory::format_tag::any};
 }
-inline Layout freed(const Layout& layout) { return freed(layout, layout.data_type()); }
+inline Layout freed(const Layout& layout) { return freed(layout, layout.get_data_type()); }
 
 }  // namespace headroom::onednn

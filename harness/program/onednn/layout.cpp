@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <mutex>
+#include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "harness/base/error.h"
 
@@ -12,8 +16,6 @@ namespace headroom::onednn {
 namespace {
 
 using dnnl::memory;
-
-static_assert(std::is_trivially_copyable_v<dnnl_memory_desc_t>, "oneDNN 2 keeps it a plain struct");
 
 memory::data_type to_library(DType dtype) {
   switch (dtype) {
@@ -39,6 +41,75 @@ DType from_library(memory::data_type type) {
   throw Error("oneDNN chose an element type that a Program cannot have");
 }
 
+#if DNNL_VERSION_MAJOR < 3
+
+static_assert(std::is_trivially_copyable_v<dnnl_memory_desc_t>, "oneDNN 2 keeps it a plain struct");
+
+// The same layout for elements of another type; none where the library does not disclose the
+// layout.
+std::optional<Layout> retyped(const Layout& layout, memory::data_type type) {
+  if (layout.get_format_kind() != memory::format_kind::blocked) return {};
+  dnnl_memory_desc_t data = layout.data;
+  data.data_type = memory::convert_to_c(type);
+  return Layout(data);
+}
+
+std::string to_text(const Layout& layout) {
+  return {reinterpret_cast<const char*>(&layout.data), sizeof layout.data};
+}
+
+std::optional<Layout> from_text(const std::string& text) {
+  dnnl_memory_desc_t data;
+  if (text.size() != sizeof data) return {};
+  std::memcpy(&data, text.data(), sizeof data);
+  return Layout(data);
+}
+
+#else
+
+// oneDNN 3 changes no type, so this looks for the name of the layout.
+std::optional<Layout> retyped(const Layout& layout, memory::data_type type) {
+  if (layout.get_format_kind() != memory::format_kind::blocked) return {};
+  const memory::dims sizes = layout.get_dims();
+  if (layout.get_inner_nblks() == 0) return Layout(sizes, type, layout.get_strides());
+  for (int tag = dnnl_format_tag_any + 1; tag < dnnl_format_tag_last; ++tag) {
+    const auto name = static_cast<memory::format_tag>(tag);
+    const Layout named(sizes, layout.get_data_type(), name, /*allow_empty=*/true);
+    if (named.get(true) != nullptr && named == layout) return Layout(sizes, type, name);
+  }
+  return {};
+}
+
+// Old versions of oneDNN 3 cannot write a layout down, so each one that was used has a number.
+struct Numbered {
+  std::mutex mutex;
+  std::vector<Layout> layouts;
+};
+Numbered& numbered() {
+  static Numbered numbered;
+  return numbered;
+}
+
+std::string to_text(const Layout& layout) {
+  const std::lock_guard lock(numbered().mutex);
+  std::vector<Layout>& layouts = numbered().layouts;
+  const auto found = std::find(layouts.begin(), layouts.end(), layout);
+  const auto number = found - layouts.begin();
+  if (found == layouts.end()) layouts.push_back(layout);
+  return std::to_string(number);
+}
+
+std::optional<Layout> from_text(const std::string& text) {
+  const std::lock_guard lock(numbered().mutex);
+  const std::vector<Layout>& layouts = numbered().layouts;
+  std::size_t number = layouts.size();
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  if (number >= layouts.size()) return {};
+  return layouts[number];
+}
+
+#endif
+
 }  // namespace
 
 const dnnl::engine& engine() {
@@ -54,18 +125,15 @@ Layout plain_layout(const Shape& shape, DType dtype) {
 }
 
 Layout row_major(const Layout& layout) {
-  return plain_layout(layout.dims(), from_library(layout.data_type()));
+  return plain_layout(layout.get_dims(), from_library(layout.get_data_type()));
 }
 
 Layout in_type(const Layout& layout, DType dtype) {
-  if (layout.data.format_kind != dnnl_blocked) return plain_layout(layout.dims(), dtype);
-  dnnl_memory_desc_t data = layout.data;
-  data.data_type = memory::convert_to_c(to_library(dtype));
-  return Layout(data);
+  return retyped(layout, to_library(dtype)).value_or(plain_layout(layout.get_dims(), dtype));
 }
 
 Layout in_type(const Layout& layout, const Layout& typed) {
-  return in_type(layout, from_library(typed.data_type()));
+  return in_type(layout, from_library(typed.get_data_type()));
 }
 
 Layout free_layout(const Shape& shape, DType dtype) {
@@ -74,40 +142,40 @@ Layout free_layout(const Shape& shape, DType dtype) {
 
 Layout layout_of(const Value& value) {
   if (value.layout.empty()) return plain_layout(value.shape, value.dtype);
-  dnnl_memory_desc_t descriptor;
-  if (value.layout.size() != sizeof descriptor)
-    throw Error(fmt::format("'{}' has a layout that is not oneDNN's", value.name));
-  std::memcpy(&descriptor, value.layout.data(), sizeof descriptor);
-  return Layout(descriptor);
+  if (const std::optional<Layout> layout = from_text(value.layout)) return *layout;
+  throw Error(fmt::format("'{}' has a layout that is not oneDNN's", value.name));
 }
 
 void set_layout(Value& value, const Layout& layout) {
-  if (layout.dims() != value.shape)
+  if (layout.get_dims() != value.shape)
     throw Error(fmt::format("'{}' has shape {}, but its layout has another", value.name,
                             to_string(value.shape)));
-  if (to_library(value.dtype) != layout.data_type()) value.dtype = from_library(layout.data_type());
+  if (to_library(value.dtype) != layout.get_data_type())
+    value.dtype = from_library(layout.get_data_type());
   value.bytes = layout.get_size();
   value.layout.clear();
   if (layout == plain_layout(value.shape, value.dtype)) return;
-  value.layout.assign(reinterpret_cast<const char*>(&layout.data), sizeof layout.data);
+  value.layout = to_text(layout);
 }
 
 bool read_image_layout(const Layout& layout, ImageLayout& image) {
-  const dnnl_memory_desc_t& data = layout.data;
-  if (data.ndims != 4 || data.format_kind != dnnl_blocked || data.offset0 != 0) return false;
-  const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
-  if (blocking.inner_nblks > 1) return false;
-  if (blocking.inner_nblks == 1 && blocking.inner_idxs[0] != 1) return false;
-  image = {.images = data.dims[0],
-           .channels = data.dims[1],
-           .height = data.dims[2],
-           .width = data.dims[3],
-           .padded_channels = data.padded_dims[1],
-           .block = blocking.inner_nblks == 1 ? blocking.inner_blks[0] : 1,
-           .image = blocking.strides[0],
-           .blocks = blocking.strides[1],
-           .row = blocking.strides[2],
-           .column = blocking.strides[3]};
+  const memory::dims sizes = layout.get_dims();
+  if (sizes.size() != 4 || layout.get_format_kind() != memory::format_kind::blocked ||
+      layout.get_submemory_offset() != 0)
+    return false;
+  const int blocks = layout.get_inner_nblks();
+  if (blocks > 1 || (blocks == 1 && layout.get_inner_idxs()[0] != 1)) return false;
+  const memory::dims strides = layout.get_strides();
+  image = {.images = sizes[0],
+           .channels = sizes[1],
+           .height = sizes[2],
+           .width = sizes[3],
+           .padded_channels = layout.get_padded_dims()[1],
+           .block = blocks == 1 ? layout.get_inner_blks()[0] : 1,
+           .image = strides[0],
+           .blocks = strides[1],
+           .row = strides[2],
+           .column = strides[3]};
   return true;
 }
 
@@ -126,7 +194,7 @@ std::size_t channel_lanes(const ImageLayout& image) {
 
 bool lies_in_channel_groups(const Layout& layout) {
   ImageLayout image;
-  return layout.data_type() == memory::data_type::f32 && read_image_layout(layout, image) &&
+  return layout.get_data_type() == memory::data_type::f32 && read_image_layout(layout, image) &&
          channel_lanes(image) > 0;
 }
 

@@ -8,7 +8,37 @@
 
 namespace headroom::onednn {
 
+#if DNNL_VERSION_MAJOR < 3
+// The descriptor of oneDNN 2 with the functions of oneDNN 3.
+struct Layout : dnnl::memory::desc {
+  using desc::desc;
+  Layout(const desc& descriptor) : desc(descriptor) {}  // NOLINT(google-explicit-constructor)
+
+  dnnl::memory::dims get_dims() const { return dims(); }
+  dnnl::memory::data_type get_data_type() const { return data_type(); }
+  dnnl::memory::format_kind get_format_kind() const {
+    return static_cast<dnnl::memory::format_kind>(data.format_kind);
+  }
+  dnnl::memory::dims get_padded_dims() const { return numbers(data.padded_dims, data.ndims); }
+  dnnl::memory::dim get_submemory_offset() const { return data.offset0; }
+  dnnl::memory::dims get_strides() const { return numbers(blocking().strides, data.ndims); }
+  int get_inner_nblks() const { return blocking().inner_nblks; }
+  dnnl::memory::dims get_inner_blks() const {
+    return numbers(blocking().inner_blks, get_inner_nblks());
+  }
+  dnnl::memory::dims get_inner_idxs() const {
+    return numbers(blocking().inner_idxs, get_inner_nblks());
+  }
+
+ private:
+  const dnnl_blocking_desc_t& blocking() const { return data.format_desc.blocking; }
+  static dnnl::memory::dims numbers(const dnnl_dim_t* first, int count) {
+    return {first, first + count};
+  }
+};
+#else
 using Layout = dnnl::memory::desc;
+#endif
 
 // The one CPU engine of the process.
 const dnnl::engine& engine();

@@ -50,14 +50,14 @@ const std::map<std::string_view, Kind>& kinds() {
 // Linear layers are the only kind that multiplies 8-bit codes; u8 operands of other kinds are
 // indices.
 bool multiplies_codes(const Op& op, const Layouts& inputs) {
-  return op.kind.starts_with("linear") && inputs[0].data_type() == dnnl::memory::data_type::u8;
+  return op.kind.starts_with("linear") && inputs[0].get_data_type() == dnnl::memory::data_type::u8;
 }
 
 // The layouts that the primitive is asked for.
 Layouts widened(Layouts layouts, bool all) {
   for (Layout& layout : layouts) {
-    if (!all && layout.data_type() != dnnl::memory::data_type::f16) continue;
-    const bool chosen = layout.data.format_kind != dnnl_format_kind_any;
+    if (!all && layout.get_data_type() != dnnl::memory::data_type::f16) continue;
+    const bool chosen = layout.get_format_kind() != dnnl::memory::format_kind::any;
     layout = chosen ? in_type(layout, DType::f32) : freed(layout, dnnl::memory::data_type::f32);
   }
   return layouts;
@@ -66,7 +66,7 @@ Layouts widened(Layouts layouts, bool all) {
 // Restores the stored layouts of operands that were widened.
 void narrow(std::vector<LibraryOperand>& operands, const Layouts& kept, const Layouts& asked) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (kept[i].data_type() == asked[i].data_type()) continue;
+    if (kept[i].get_data_type() == asked[i].get_data_type()) continue;
     operands[i].seen = operands[i].of_primitive();
     operands[i].layout = in_type(operands[i].layout, kept[i]);
   }

@@ -22,10 +22,10 @@ struct LibraryOperand {
   int unread_argument = 0;  // required by the library but not read
   Layout seen = {};         // the primitive's view of it, if not `layout`
 
-  const Layout& of_primitive() const { return seen.data.ndims == 0 ? layout : seen; }
+  const Layout& of_primitive() const { return seen.is_zero() ? layout : seen; }
   // Whether the operand is computed in f32 on a copy in the workspace. It is stored as f16 or, in
   // products in 8 bits, as 8-bit codes or bf16.
-  bool is_emulated() const { return of_primitive().data_type() != layout.data_type(); }
+  bool is_emulated() const { return of_primitive().get_data_type() != layout.get_data_type(); }
 };
 
 struct LibraryOp {

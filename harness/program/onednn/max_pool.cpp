@@ -1,4 +1,4 @@
-#include "harness/program/onednn/families.h"
+#include "harness/program/onednn/primitives.h"
 
 namespace headroom::onednn {
 namespace {
@@ -7,7 +7,7 @@ using dnnl::algorithm;
 using dnnl::memory;
 
 struct Window {
-  memory::dims strides, kernel, before, after;
+  memory::dims strides, kernel, before, after, dilation = {0, 0};
 
   explicit Window(const Op& op) : strides(op.list("strides")), kernel(op.list("kernel")) {
     const auto& padding = op.list("padding");  // top, left, bottom, right
@@ -18,10 +18,9 @@ struct Window {
 
 dnnl::pooling_forward::primitive_desc forward(const Op& op, const Layout& x, const Layout& y) {
   const Window window(op);
-  return {{dnnl::prop_kind::forward_training, algorithm::pooling_max, x, y, window.strides,
-           window.kernel, window.before, window.after},
-          user_scratchpad(),
-          engine()};
+  return descriptor_of<dnnl::pooling_forward>(
+      false, dnnl::prop_kind::forward_training, algorithm::pooling_max, x, y, window.strides,
+      window.kernel, HEADROOM_ONEDNN_3(window.dilation) window.before, window.after);
 }
 
 }  // namespace
@@ -41,9 +40,9 @@ LibraryOp max_pool_backward(const Op& op, const Layouts& inputs, const Layouts& 
   const auto matching = forward(op, dx, freed(inputs[0]));
   const Window window(op);
   const Layout dy = matching.dst_desc();
-  const dnnl::pooling_backward::primitive_desc made(
-      {algorithm::pooling_max, dx, dy, window.strides, window.kernel, window.before, window.after},
-      user_scratchpad(), engine(), matching);
+  const auto made = backward_descriptor_of<dnnl::pooling_backward>(
+      matching, false, algorithm::pooling_max, dx, dy, window.strides, window.kernel,
+      HEADROOM_ONEDNN_3(window.dilation) window.before, window.after);
   return {shared(made),
           {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WORKSPACE, matching.workspace_desc()}},
           {{DNNL_ARG_DIFF_SRC, dx}}};

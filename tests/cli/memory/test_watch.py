@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -249,7 +251,8 @@ os._exit(0)
         assert Path(f"/proc/{left[0]['pid']}").exists()
         assert "outlived the command" in outcome.errors
     finally:
-        subprocess.run(["kill", "-KILL", str(left[0]["pid"])], check=False)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(left[0]["pid"], signal.SIGKILL)
 
 
 def test_a_process_that_runs_already_can_be_followed(watched: Watched) -> None:

@@ -176,7 +176,8 @@ TEST(Meta, names_a_source_for_every_card) {
 }
 
 TEST(Meta, knows_the_machines_that_have_a_card) {
-  const Card& card = find_card("g5.12xlarge");
+  const std::string machine = "g5.12xlarge";
+  const Card& card = find_card(machine);
   EXPECT_EQ(card.id, "a10g");
   EXPECT_THAT(machines_with(card, 1), ElementsAre("g5.xlarge"));
   EXPECT_THAT(machines_with(card, 5), ElementsAre("g5.48xlarge"));

@@ -52,7 +52,7 @@ TEST(Differentiate, computes_no_gradient_of_the_images) {
 
 TEST(Differentiate, sums_the_gradients_of_a_value_used_twice) {
   const Program program = differentiate(testing::tiny_residual_net());
-  const Op& sum = op_named(program, "pool.sum_gradients");
+  const Op sum = op_named(program, "pool.sum_gradients");
   EXPECT_EQ(sum.kind, "add");
   EXPECT_EQ(program.value(sum.outputs[0]).role, Role::activation_gradient);
   EXPECT_EQ(op_named(program, "pool.backward").inputs[0], sum.outputs[0]);
