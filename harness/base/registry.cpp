@@ -1,6 +1,7 @@
 #include "harness/base/registry.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>

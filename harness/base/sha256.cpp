@@ -1,6 +1,7 @@
 #include "harness/base/sha256.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 
 #include <array>

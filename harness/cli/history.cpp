@@ -1,6 +1,7 @@
 #include "harness/cli/history.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <csignal>
 #include <system_error>

@@ -1,6 +1,7 @@
 #include "harness/cli/resume.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/results/run_differences.h"
 #include "harness/runner/provenance.h"

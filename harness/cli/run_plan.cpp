@@ -1,6 +1,7 @@
 #include "harness/cli/run_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

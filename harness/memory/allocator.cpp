@@ -1,6 +1,7 @@
 #include "harness/memory/allocator.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iterator>
 #include <span>

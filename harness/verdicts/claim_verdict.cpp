@@ -1,5 +1,6 @@
 // Combines the verdicts of a claim's parts into those of the claim.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>

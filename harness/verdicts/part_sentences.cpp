@@ -1,5 +1,6 @@
 // Writes the sentences that say why a part got its verdict and what would change it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,7 @@
 #include "harness/verdicts/summary.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

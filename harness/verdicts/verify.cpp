@@ -1,6 +1,7 @@
 #include "harness/verdicts/verify.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <map>

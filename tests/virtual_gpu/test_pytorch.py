@@ -281,14 +281,17 @@ def test_convolution_and_batch_normalisation_leave_nothing_that_is_not_known(con
 def test_workers_and_pinned_batches_do_not_disturb_the_figures(gpu, pytorch):
     answer = gpu("rtx4090", program="""
 import torch
-data = torch.utils.data.TensorDataset(torch.randn(64, 1024))
-loader = torch.utils.data.DataLoader(data, batch_size=16, num_workers=2, pin_memory=True)
-model = torch.nn.Linear(1024, 1024, bias=False).cuda()
-optimizer = torch.optim.SGD(model.parameters())
-for (batch,) in loader:
-    model(batch.to("cuda", non_blocking=True)).sum().backward()
-    optimizer.step()
-    optimizer.zero_grad()
+def main():
+    data = torch.utils.data.TensorDataset(torch.randn(64, 1024))
+    loader = torch.utils.data.DataLoader(data, batch_size=16, num_workers=2, pin_memory=True)
+    model = torch.nn.Linear(1024, 1024, bias=False).cuda()
+    optimizer = torch.optim.SGD(model.parameters())
+    for (batch,) in loader:
+        model(batch.to("cuda", non_blocking=True)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+if __name__ == "__main__":  # from Python 3.14 on, workers import the program
+    main()
 """, python=pytorch)
     assert answer.status == 0, answer.errors
     assert len(answer.figures["frameworks"]) == 1

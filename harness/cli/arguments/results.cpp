@@ -2,6 +2,7 @@
 #include "harness/cli/arguments/arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <memory>

@@ -1,5 +1,6 @@
 // headroom compare: what changed between two stored runs, or between the memory of two programs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

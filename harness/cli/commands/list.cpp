@@ -1,5 +1,6 @@
 // headroom list: every registered plug-in and every file that can be given by name.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
 // headroom merge: combines the shards of a run into one ordinary run directory.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/base/file.h"
 #include "harness/cli/commands/commands.h"

@@ -1,5 +1,6 @@
 // headroom report: passes run directories to the Python program that makes pages and exports.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/base/file.h"
 #include "harness/base/interrupt.h"

@@ -1,5 +1,6 @@
 // headroom selftest: the instrument measures known effects and reports what it found.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -184,7 +184,8 @@ Card read_card(const std::string& text, const std::string& file) try {
   if (!is_file_name(id)) throw InputError(fmt::format("{}: '{}' is no name of a card", file, id));
   const Description given{.table = *card, .file = file, .id = id};
   if (!card->contains("like")) return parse_card(given);
-  const Card& like = find_card(given.text("like"));
+  const std::string other = given.text("like");
+  const Card& like = find_card(other);
   const toml::table whole = with_those_of(*all_cards().at(like.id).as_table(), *card);
   return parse_card({.table = whole, .file = file, .id = id});
 } catch (const toml::parse_error& error) {

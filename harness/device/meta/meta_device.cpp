@@ -57,7 +57,8 @@ std::unique_ptr<Device> create_meta(const Spec& spec) {
   Bytes capacity = 0;
   Bytes granule = kHostGranule;
   if (spec.has("card")) {
-    const Card& card = find_card(spec.text("card", ""));
+    const std::string name = spec.text("card", "");
+    const Card& card = find_card(name);
     capacity = card.capacity;
     granule = card.granule;
   } else if (!spec.has("capacity")) {

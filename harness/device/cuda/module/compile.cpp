@@ -1,6 +1,7 @@
 #include "harness/device/cuda/module/compile.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>

@@ -8,6 +8,7 @@
 // A batch that is too large for cuDNN's tensors takes several calls. For weight gradients each call
 // adds to the result of those before, in 16 bits where the operands have 16 bits.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <type_traits>

@@ -1,6 +1,7 @@
 #include "harness/device/cuda/module/kernels/convolution_descriptors.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
