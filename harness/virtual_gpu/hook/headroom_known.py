@@ -47,6 +47,22 @@ class Lines:
         return [f"{self.what}: {text}"]
 
 
+class Tries:
+    """Whether the host could calculate results of any function that a framework compiled, and the first error."""
+
+    succeeded = False
+    error = None
+
+    def failed(self, error):
+        self.error = self.error or f"{type(error).__name__}: {error}".partition("\n")[0]
+
+    def words(self):
+        """Returns what to tell the user, such as of a version of JAX that is not known here."""
+        if self.succeeded or not self.error:
+            return []
+        return [f"no result of a compiled function is known, because the host could not calculate any ({self.error})"]
+
+
 decisions = Lines("decided by values that a virtual GPU does not compute, taken as 0")
 comparisons = Lines("compared values that a virtual GPU does not compute, taken as equal")
 masks = Lines("selected nothing by masks that a virtual GPU does not compute (--mask-share 0.5 selects half)")
@@ -57,6 +73,7 @@ outside = Lines("indices outside of what they choose from, at which a real card 
 divisors = Lines("values read as 1, since a virtual GPU does not compute them and the program divides by them or takes "
                  "their logarithm")
 reads = Lines("values read as 0, since a virtual GPU does not compute them")
+tries = Tries()
 
 
 def number_read(zero, caller):

@@ -39,9 +39,7 @@ def finish(differences):
     from jax._src import xla_bridge
 
     differences += (headroom_known.comparisons.words() + headroom_known.reads.words()
-                    + headroom_known.divisors.words())
-    if "headroom_jax.known_results" in sys.modules:
-        differences += sys.modules["headroom_jax.known_results"].tries.words()
+                    + headroom_known.divisors.words() + headroom_known.tries.words())
     if xla_bridge.backends_are_initialized():
         jax.block_until_ready(jax.live_arrays())
 
@@ -211,4 +209,7 @@ def install(jax):
     if not headroom_notes.CAPTURE:
         use_stand_in_for_assembler()
     if headroom_known.FOLLOW:
-        watch_reads()
+        try:
+            watch_reads()
+        except (AttributeError, ImportError) as error:  # a version of JAX that is not known here
+            headroom_known.tries.failed(error)

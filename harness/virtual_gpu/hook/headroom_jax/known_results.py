@@ -7,29 +7,10 @@ import weakref
 import jax
 from headroom_jax.known_values import KNOWN, UNKNOWN, can_be_known, kind_of, remember, remember_copies, value_of
 from headroom_jax.slices import Slice, working
-from headroom_known import comparisons
+from headroom_known import comparisons, tries
 from jax._src import dispatch, pjit
 
 slices = weakref.WeakKeyDictionary()  # function -> {(name, what is known of its operands): Slice, or None}
-
-
-class Tries:
-    """Whether the host could calculate results of any function, and the first error."""
-
-    succeeded = False
-    error = None
-
-    def failed(self, error):
-        self.error = self.error or f"{type(error).__name__}: {error}".partition("\n")[0]
-
-    def words(self):
-        """Returns what to tell the user, such as of a version of JAX that is not known here."""
-        if self.succeeded or not self.error:
-            return []
-        return [f"no result of a compiled function is known, because the host could not calculate any ({self.error})"]
-
-
-tries = Tries()
 
 
 def slice_of(closed, name, kinds):
