@@ -303,6 +303,23 @@ def test_a_long_run_keeps_the_modules_of_its_latest_moments(monkeypatch):
     assert modules.at(modules.moments[-1]) == "layers.99"
 
 
+@pytest.mark.parametrize("page", ["", "page 0, "])  # JAX 0.11 and later name the page
+def test_what_an_allocation_of_xla_is_for_is_read_with_and_without_its_page(tmp_path, page):
+    text = tmp_path / "module_0001.jit_step.sm_9.0a_gpu_after_optimizations-buffer-assignment.txt"
+    text.write_text(f"""BufferAssignment:
+allocation 0: size 4096, {page}maybe-live-out:
+ value: <5 fusion @0> (size=4096,offset=0): f32[1024]{{0}}
+allocation 1: size 2048, {page}parameter 0, shape |f32[512]| at ShapeIndex {{}}:
+ value: <2 weights.1 @0> (size=2048,offset=0): f32[512]{{0}}
+allocation 2: size 4, {page}thread-local:
+allocation 3: size 512, {page}preallocated-temp:
+ value: <3 dot @0> (size=512,offset=0): f32[128]{{0}}
+""")
+    program = headroom_xla.Program(text)
+    assert program.bytes_of == {"parameter": {0: 2048}, "result": 4096, "temporary": 512}
+    assert program.places == {"dot": [(0, 512)]}
+
+
 def test_what_xla_sends_between_cards_together_belongs_to_the_module_of_the_first_operation():
     """XLA names what several operations have in common before what they have not."""
     name = "jit(train_step)/transpose(jvp())/while/body/checkpoint/"
