@@ -106,6 +106,15 @@ def test_a_program_that_fails_before_it_allocates_has_no_history_to_replay(gpu, 
     assert "headroom replay" not in answer.output
 
 
+def test_an_error_whose_first_line_ends_in_a_colon_is_told_with_the_next_line(gpu, pytorch):
+    answer = gpu("l4", python=pytorch, program=r"""
+import torch
+torch.cuda.init()
+raise ValueError('the compiler raised:\n\nNo such kernel')
+""")
+    assert "\n  ValueError: the compiler raised: No such kernel\n" in answer.output
+
+
 def test_a_program_that_asks_for_a_gpu_that_is_not_there_is_told_how_to_get_it(gpu, pytorch):
     answer = gpu("l4", python=pytorch, program="import torch; torch.ones(1, device='cuda:1')")
     assert answer.status == 1

@@ -171,6 +171,21 @@ def test_trying_kernels_for_a_product_takes_its_memory_and_compiles_none_of_them
 
 
 @pytest.mark.program("""
+import os, pathlib, tempfile
+place = tempfile.TemporaryDirectory()
+os.environ["TRITON_CACHE_DIR"] = os.environ["TORCHINDUCTOR_CACHE_DIR"] = place.name
+import torch
+x = torch.ones(1 << 20, device="cuda")
+for torch._inductor.config.coordinate_descent_tuning in False, True:
+    torch.compile(torch.exp if torch._inductor.config.coordinate_descent_tuning else torch.sin)(x)
+    print(len(list(pathlib.Path(place.name).rglob("*.cubin"))))
+""")
+def test_neighbours_of_a_kernels_variants_are_not_compiled_because_none_is_faster(triton, printed):
+    of_one, of_both = map(int, printed)
+    assert of_both <= of_one + 2
+
+
+@pytest.mark.program("""
 import torch
 from triton.testing import do_bench
 calls = []

@@ -88,6 +88,7 @@ HOOKS = {
     "torch.distributed._functional_collectives": calling("headroom_ranks.numbers", "follow_functions"),
     "torch._inductor.autotune_process": calling("headroom_compiler", "try_without_compiling"),
     "torch._inductor.runtime.benchmarking": calling("headroom_compiler", "leave_out_trials"),
+    "torch._inductor.runtime.coordinate_descent_tuner": calling("headroom_compiler", "vary_nothing"),
     "torch.optim.optimizer": calling("headroom_compiler", "step_without_compiler"),
     "torchvision.models.detection.rpn": calling("headroom_draws", "draw_proposals"),
     "triton.runtime.autotuner": calling("headroom_compiler", "take_first_variant"),
@@ -124,7 +125,8 @@ def run_users_own():
 if "HEADROOM_GPU_CAPTURE" in os.environ:
     for name in ("deepspeed.runtime.zero.utils", "jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn",
                  "numpy.random", "numpyro.distributions.distribution", "torch._inductor.autotune_process",
-                 "torch._inductor.runtime.benchmarking", "triton.runtime.autotuner"):
+                 "torch._inductor.runtime.benchmarking", "torch._inductor.runtime.coordinate_descent_tuner",
+                 "triton.runtime.autotuner"):
         del HOOKS[name]
 
 if "HEADROOM_GPU_RECORDS" in os.environ:

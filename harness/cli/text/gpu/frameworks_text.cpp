@@ -21,10 +21,16 @@ constexpr std::size_t kMostModules = 8;
 constexpr std::size_t kMostLines = 6;
 constexpr std::size_t kMostOfAnError = 300;  // bytes
 
-// The first sentences of the framework's message, without its advice.
+// The first sentences of the framework's message, without its advice. A line that ends in a colon
+// says little without the next one.
 std::string first_sentences(const std::string& message) {
-  const std::size_t advice = message.find(" If reserved but unallocated");
-  return message.substr(0, std::min(advice, message.find('\n')));
+  const std::size_t line = std::min(message.find('\n'), message.size());
+  std::string told =
+      message.substr(0, std::min(line, message.find(" If reserved but unallocated")));
+  const std::size_t next = message.find_first_not_of("\n ", line);
+  if (told.ends_with(':') && next != std::string::npos)
+    told += ' ' + message.substr(next, message.find('\n', next) - next);
+  return told;
 }
 
 void add_shares(std::string& text, const std::string& title, const std::vector<Share>& shares,
