@@ -266,9 +266,10 @@ pynvml.nvmlInit()
 memory = pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0))
 free, total = torch.cuda.mem_get_info()
 assert (memory.free, memory.total) == (free, total), (memory, free, total)
-query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
-said = subprocess.run(query, capture_output=True, text=True, check=True).stdout
-assert int(said) == (total - free) >> 20 >= 32, said
+query = ["nvidia-smi", "--query-gpu=memory.used,clocks.max.sm", "--format=csv,noheader,nounits"]
+used, clock = map(int, subprocess.run(query, capture_output=True, text=True, check=True).stdout.split(","))
+assert used == (total - free) >> 20 >= 32, used
+assert clock == pynvml.nvmlDeviceGetMaxClockInfo(pynvml.nvmlDeviceGetHandleByIndex(0), pynvml.NVML_CLOCK_SM) > 0
 links, temperature = pynvml.nvmlDeviceGetFieldValues(
     pynvml.nvmlDeviceGetHandleByIndex(0), [pynvml.NVML_FI_DEV_NVLINK_LINK_COUNT, pynvml.NVML_FI_DEV_MEMORY_TEMP])
 assert (links.nvmlReturn, links.value.uiVal) == (pynvml.NVML_SUCCESS, 0)

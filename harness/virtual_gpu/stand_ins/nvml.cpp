@@ -139,6 +139,13 @@ HEADROOM_EXPORT int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* m
   *minor = card().compute_minor;
   return kSuccess;
 }
+// Clocks: 0 graphics, 1 multiprocessors, 2 memory, 3 video.
+HEADROOM_EXPORT int nvmlDeviceGetMaxClockInfo(void*, int clock, unsigned* megahertz) {
+  constexpr int kMemoryClock = 2;
+  const int khz = clock == kMemoryClock ? card().memory_clock_khz : card().clock_khz;
+  *megahertz = static_cast<unsigned>(khz / 1000);
+  return kSuccess;
+}
 struct PciInfo {
   char old_bus_id[16];
   unsigned domain, bus, device, pci_device, pci_subsystem;
