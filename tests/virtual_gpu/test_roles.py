@@ -161,37 +161,42 @@ def test_optimizers_of_fastai_count_and_have_their_state(recorded):
     assert recorded.steps == 3
 
 
-PYRO = """
+@pytest.mark.program("""
 import torch
-class PyroOptim:
-    def __init__(self):
-        self.optim_objs = {}
-    def __call__(self, parameters):
-        for parameter in parameters:
-            if parameter not in self.optim_objs:
-                self.optim_objs[parameter] = torch.optim.Adam([parameter], foreach=False)
-            self.optim_objs[parameter].step()
-"""
-
-
-@pytest.mark.program(library("pyro/optim/optim.py", PYRO) + """
-import torch
-from pyro.optim.optim import PyroOptim
 def main():
     model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024, bias=False) for _ in range(4)]).cuda()
-    optimizer = PyroOptim()
+    optimizers = [torch.optim.Adam([parameter], foreach=False) for parameter in model.parameters()]
     for _ in range(3):
         model(torch.randn(64, 1024, device="cuda")).sum().backward()
         torch.zeros(8 << 20, device="cuda")  # the peak is beside the gradients
-        optimizer(model.parameters())
+        for optimizer in optimizers:
+            optimizer.step()
 main()
 """)
-def test_a_step_of_pyro_is_one_whatever_its_number_of_parameters(recorded):
-    """A file with the interface of Pyro's optimizer, which has one of PyTorch's for each parameter."""
+def test_one_optimizer_per_parameter_makes_one_step_after_a_backward_pass(recorded):
+    """So does Pyro's optimizer. Matrices are often trained by Muon, and the rest by AdamW."""
     roles = recorded.roles
     assert roles["weights"] == roles["gradients"] == 16 * MIB
     assert roles["optimizer state"] == 32 * MIB
     assert recorded.steps == 3
+
+
+@pytest.mark.program("""
+import torch
+one, other = (torch.nn.Linear(8, 8).cuda() for _ in range(2))
+optimizers = [torch.optim.SGD(layer.parameters()) for layer in (one, other)]
+for _ in range(2):
+    for layer, optimizer in zip((one, other), optimizers):
+        layer(torch.ones(4, 8, device="cuda")).sum().backward()
+        optimizer.step()
+for _ in range(2):
+    for parameter in other.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizers[1].step()
+""")
+def test_steps_after_several_backward_passes_or_after_none_count_each(recorded):
+    """As those of the two networks of a GAN, and of gradients that the program calculates itself."""
+    assert recorded.steps == 6
 
 
 def test_gradients_are_told_where_the_backward_pass_ran_out_of_memory(gpu, pytorch):

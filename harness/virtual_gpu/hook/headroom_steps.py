@@ -23,6 +23,7 @@ class Notes(headroom_notes.Record):
         self.stepping = []  # ids of the optimizers that are in a step, the outermost first
         self.peaks = {}  # id of an optimizer → the allocated peak when its tensors were last marked
         self.stepped_in_backward = False  # whether an optimizer stepped in the current backward pass
+        self.stepped = set()  # ids of the optimizers that have stepped since the latest backward pass
         self.stepped_in_capture = False  # whether an optimizer stepped in the CUDA graph that is being captured
         self.backward_passes = 0  # those after which roles were recorded, because there was no step
         self.step_times = array.array("q")  # end of each optimizer step, in µs
@@ -163,6 +164,8 @@ def leave_uncounted(optimizer):
 
 
 def leave_step(optimizer):
+    """Counts a step, unless another optimizer has stepped after the same backward pass: one may train the matrices of
+    a model, and another the rest."""
     leave_uncounted(optimizer)
     if notes.stepping:  # an inner step, such as that of ZeroRedundancyOptimizer
         return
@@ -171,7 +174,10 @@ def leave_step(optimizer):
     elif in_backward():  # one of many, each of which changes the weights whose gradient has just been computed
         notes.stepped_in_backward = True
     else:
-        end_step()
+        if not notes.stepped or id(optimizer) in notes.stepped:
+            notes.stepped = set()
+            end_step()
+        notes.stepped.add(id(optimizer))
 
 
 def around(step, before, after):
@@ -190,11 +196,6 @@ def around(step, before, after):
 def count_steps_of_fastai(optimizers):
     """Called once fastai.optimizer has been imported."""
     optimizers.Optimizer.step = around(optimizers.Optimizer.step, before_step, after_step)
-
-
-def count_steps_of_pyro(optimizers):
-    """Called once pyro.optim.optim has been imported. Pyro's optimizer calls one of PyTorch's for each parameter."""
-    optimizers.PyroOptim.__call__ = around(optimizers.PyroOptim.__call__, enter_step, leave_step)
 
 
 def count_steps_of_deepspeed(module):
@@ -266,10 +267,13 @@ def mark_what_lives():
 def after_backward():
     """Counts the steps of a backward pass as one. Records the roles of gradients if the program changes the weights
     itself, without an optimizer."""
-    if notes.stepped_in_backward and not in_backward():
-        notes.stepped_in_backward = False
-        end_step()
-    if notes.active and not notes.peaks and notes.backward_passes < MARKED_STEPS:
+    if not in_backward():
+        notes.stepped.clear()
+        if notes.stepped_in_backward:
+            notes.stepped_in_backward = False
+            end_step()
+    is_marked = notes.peaks or headroom_served.ONLY_FIGURES
+    if notes.active and not is_marked and notes.backward_passes < MARKED_STEPS:
         notes.backward_passes += 1
         mark_what_lives()
 
@@ -302,7 +306,6 @@ def follow(torch):
     register_optimizer_step_pre_hook(before_step)
     register_optimizer_step_post_hook(after_step)
     count_replays(torch)
-    if not headroom_served.ONLY_FIGURES:
-        watch_backward(torch)
+    watch_backward(torch)
     if BY_MODULE:
         modules = headroom_modules.watch()

@@ -94,7 +94,6 @@ HOOKS = {
     "triton.runtime.autotuner": calling("headroom_compiler", "take_first_variant"),
     "torchdiffeq._impl.rk_common": calling("headroom_solvers", "take_even_steps"),
     "fastai.optimizer": calling("headroom_steps", "count_steps_of_fastai"),
-    "pyro.optim.optim": calling("headroom_steps", "count_steps_of_pyro"),
     "deepspeed.runtime.zero.stage3": calling("headroom_steps", "count_steps_of_deepspeed"),
     "deepspeed.runtime.zero.stage_1_and_2": calling("headroom_steps", "count_steps_of_deepspeed"),
     "deepspeed.runtime.zero.utils": calling("headroom_ranks", "trust_the_first_rank"),
