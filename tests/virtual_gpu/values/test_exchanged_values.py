@@ -1,7 +1,7 @@
 """Values that ranks get from each other."""
 
 import pytest
-from conftest import TWO_RANKS
+from conftest import TWO_RANKS, printed_by
 
 NUMBERS = """
 import numpy
@@ -161,3 +161,30 @@ print(total.tolist(), most.item())
     assert "True True [2, 2, 2, 2]" in answer.output
     assert "True [3, 3, 3, 3] 8" in answer.output
     assert "[12, 20] 3" in answer.output
+
+
+def test_what_a_rank_receives_is_freed_when_the_program_drops_it(gpu, pytorch):
+    """And not only when Python looks for cycles. A program may hold the gradients of a step until they are reduced."""
+    answer = gpu("rtx4090", "--world", "2", python=pytorch, program="""
+import gc
+import torch
+import torch.distributed as dist
+dist.init_process_group("nccl")
+gc.disable()
+fresh = lambda elements=1 << 20: torch.ones(elements, device="cuda")
+def exchange():
+    for reduce_or_send in (dist.all_reduce, lambda x: dist.reduce(x, dst=0), lambda x: dist.broadcast(x, src=0)):
+        reduce_or_send(fresh())
+    dist.scatter(fresh(), [fresh(), fresh()], src=0)
+    dist.all_gather([fresh(), fresh()], fresh())
+    dist.all_gather_into_tensor(fresh(2 << 20), fresh())
+    dist.gather(fresh(), [fresh(), fresh()], dst=0)
+    dist.all_to_all([fresh(), fresh()], [fresh(), fresh()])
+    dist.all_to_all_single(fresh(), fresh())
+    dist.recv(fresh(), src=1)
+exchange()
+before = torch.cuda.memory_allocated()
+exchange()
+print(torch.cuda.memory_allocated() - before)
+""")
+    assert printed_by(answer) == ["0"]

@@ -117,33 +117,34 @@ class Message:
             raise Unknown
         return pickle.loads(Told.store.get(self.key(rank)))
 
-    def value(self, received, rank, at=0):
-        """Returns the value that `received` gets from a rank, which sends it as the tensor at position `at`. What ranks
-        do not tell each other is taken to be the same for all. Raises Unknown."""
-        is_told = rank != self.rank and not self.is_alone and is_small(received)
+    def value(self, small, rank, at=0):
+        """Returns the value that a tensor, which may be small, gets from a rank, which sends it as the tensor at position
+        `at`. What ranks do not tell each other is taken to be the same for all. Raises Unknown."""
+        is_told = small and rank != self.rank and not self.is_alone
         drawn, sent = self.told_by(rank) if is_told else (self.drawn, self.sent)
         if sent[at] is None:
             raise Unknown
         Used.drawn |= drawn
         return sent[at]
 
-    def values(self, received, at=0):
-        """Returns the values that tensors, one of each rank, get."""
-        return [self.value(tensor, rank, at) for rank, tensor in enumerate(received)]
+    def values(self, small, at=0):
+        """Returns the values that tensors get, one from each rank, of which each may be small."""
+        return [self.value(one, rank, at) for rank, one in enumerate(small)]
 
-    def reduced(self, tensor, op):
+    def reduced(self, small, dtype, op):
         if self.sent[0] is None or op not in REDUCTIONS:
             raise Unknown
-        return REDUCTIONS[op](torch.stack(self.values([tensor] * self.ranks)), 0).to(tensor.dtype)
+        return REDUCTIONS[op](torch.stack(self.values([small] * self.ranks)), 0).to(dtype)
 
 
 # The following functions have the names and parameters of those of PyTorch. Each makes the message of this rank, and
-# returns the tensors that the rank receives with what finds their values.
+# returns the tensors that the rank receives with what finds their values. The latter must not hold the tensors, which
+# would then live until Python looks for cycles.
 
 
 def all_reduce(tensor, op, group, **_):
     message = Message(group, [tensor])
-    return [(tensor, lambda: message.reduced(tensor, op))]
+    return [(tensor, functools.partial(message.reduced, is_small(tensor), tensor.dtype, op))]
 
 
 def reduce(tensor, dst, op, group, group_dst=None, **_):
@@ -153,17 +154,17 @@ def reduce(tensor, dst, op, group, group_dst=None, **_):
 
 def broadcast(tensor, src, group, group_src=None, **_):
     message = Message(group, [tensor])
-    return [(tensor, lambda: message.value(tensor, rank_in(group, src, group_src)))]
+    return [(tensor, functools.partial(message.value, is_small(tensor), rank_in(group, src, group_src)))]
 
 
 def all_gather(tensor_list, tensor, group, **_):
     message = Message(group, [tensor])
-    return [(part, functools.partial(message.value, part, rank)) for rank, part in enumerate(tensor_list)]
+    return [(part, functools.partial(message.value, is_small(part), rank)) for rank, part in enumerate(tensor_list)]
 
 
 def all_gather_into_tensor(output_tensor, input_tensor, group, **_):
-    message = Message(group, [input_tensor])
-    return [(output_tensor, lambda: torch.cat([v.flatten() for v in message.values([input_tensor] * message.ranks)]))]
+    message, small = Message(group, [input_tensor]), [is_small(input_tensor)] * group.size()
+    return [(output_tensor, lambda: torch.cat([value.flatten() for value in message.values(small)]))]
 
 
 def gather(tensor, gather_list, group, **_):
@@ -172,19 +173,20 @@ def gather(tensor, gather_list, group, **_):
 
 def scatter(tensor, scatter_list, src, group, group_src=None, **_):
     message = Message(group, scatter_list or [tensor] * group.size())
-    return [(tensor, lambda: message.value(tensor, rank_in(group, src, group_src), group.rank()))]
+    source = rank_in(group, src, group_src)
+    return [(tensor, functools.partial(message.value, is_small(tensor), source, group.rank()))]
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group, **_):
     message = Message(group, input_tensor_list)
-    return [(part, functools.partial(message.value, part, rank, group.rank()))
+    return [(part, functools.partial(message.value, is_small(part), rank, group.rank()))
             for rank, part in enumerate(output_tensor_list)]
 
 
 def all_to_all_single(output, input, output_split_sizes, input_split_sizes, group, **_):
     message = Message(group, parts_of(input, input_split_sizes, group))
-    received = parts_of(output, output_split_sizes, group)
-    return [(output, lambda: torch.cat(message.values(received, group.rank())))]
+    small = list(map(is_small, parts_of(output, output_split_sizes, group)))
+    return [(output, lambda: torch.cat(message.values(small, group.rank())))]
 
 
 def send(tensor, dst, group, group_dst=None, **_):
@@ -195,12 +197,14 @@ def send(tensor, dst, group, group_dst=None, **_):
 def recv(tensor, src, group, group_src=None, **_):
     source = rank_in(group, src, group_src)
     message = Message(group, [tensor], (source, group.rank()))
-    return [(tensor, lambda: message.value(tensor, source))]
+    return [(tensor, functools.partial(message.value, is_small(tensor), source))]
 
 
 def rank_in(group, rank, rank_in_group):
-    """The rank in a group that a caller names by its rank among all or by that in the group."""
-    return get_group_rank(group, rank) if rank_in_group is None else rank_in_group
+    """The rank in a group that a caller names by its rank among all or by that in the group, else the first."""
+    if rank_in_group is None:
+        return 0 if rank is None else get_group_rank(group, rank)
+    return rank_in_group
 
 
 def parts_of(tensor, sizes, group):
