@@ -362,3 +362,78 @@ for _ in range(2):
     assert device["peak_phase"] == "pmap(train)"
     assert roles["argument state['weights']"] == roles["argument state['momentum']"] == 4 * MIB
     assert roles["argument batch['image']"] == 2 * MIB
+
+
+def test_a_mapped_function_may_take_any_number_of_arguments(gpu, jax):
+    answer = run(gpu, jax, """
+import jax, jax.numpy as jnp
+@jax.pmap
+def train(weights, *batches, **more):
+    return jax.grad(lambda weights: sum((batch @ weights).mean() for batch in batches + (more["last"],)))(weights)
+train(jnp.ones((1, 1024, 1024)), jnp.ones((1, 1024, 1024)), jnp.ones((1, 512, 1024)), last=jnp.ones((1, 256, 1024)))
+""")
+    device, = answer.figures["frameworks"][0]["devices"]
+    roles = {share["name"]: share["bytes"] for share in device["roles"]}
+    assert roles["argument batches"] == 6 * MIB
+    assert roles["argument more['last']"] == MIB
+
+
+def test_arrays_that_a_library_packed_are_named_after_the_variables_that_hold_them(gpu, jax, tmp_path):
+    """As Equinox does, the library gives JAX all arrays in one list, and how they were nested as a constant."""
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "packing.py").write_text("""
+import jax
+def compiled(function):
+    def run(packed, structure):
+        return function(*jax.tree_util.tree_unflatten(structure, packed))
+    run = jax.jit(run, static_argnums=1)
+    return lambda *arguments: run(*jax.tree_util.tree_flatten(arguments))
+""")
+    answer = run(gpu, jax, """
+import jax, jax.numpy as jnp
+from packing import compiled
+def step(weights, momentum, batch):
+    gradient = jax.grad(lambda weights: (batch @ weights["kernel"]).mean())(weights)
+    momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, gradient)
+    return jax.tree.map(lambda w, m: w - m, weights, momentum), momentum
+class Trainer:
+    def __init__(self):
+        self.weights = {"kernel": jnp.ones((1024, 1024))}
+        self.momentum = {"kernel": jnp.zeros((1024, 1024))}
+        self.step = compiled(step)
+    def train(self):
+        images = jnp.ones((512, 1024))
+        self.weights, self.momentum = self.step(self.weights, self.momentum, images)
+trainer = Trainer()
+for _ in range(2):
+    trainer.train()
+""", PYTHONPATH=str(library))
+    device, = answer.figures["frameworks"][0]["devices"]
+    roles = {share["name"]: share["bytes"] for share in device["roles"]}
+    assert roles["argument self.weights"] == roles["argument self.momentum"] == 4 * MIB
+    assert roles["argument images"] == 2 * MIB
+
+
+def test_a_function_may_be_given_to_jax_by_name(gpu, jax):
+    answer = run(gpu, jax, """
+import jax, jax.numpy as jnp
+gradient = jax.value_and_grad(fun=lambda weights: (weights ** 2).mean())
+step = jax.jit(lambda weights: gradient(weights)[1])
+for _ in range(3):
+    print(step(jnp.ones(8)).shape)
+""")
+    assert answer.output.startswith("(8,)\n" * 3)
+    assert answer.figures["frameworks"][0]["steps"] == 3
+
+
+def test_a_program_for_the_processor_does_not_hold_the_peak(gpu, jax):
+    answer = run(gpu, jax, """
+import jax, jax.numpy as jnp, numpy as np
+kept = jax.device_put(np.ones((4096, 4096), np.float32))
+with jax.default_device(jax.devices("cpu")[0]):
+    jax.jit(lambda images: images / 255)(np.ones((2048, 4096), np.float32))
+step = jax.jit(jax.grad(lambda weights: (weights ** 2).mean()))
+step(jnp.ones((1024, 1024)))
+""")
+    assert answer.figures["frameworks"][0]["devices"][0]["peak_phase"] == "jit__lambda"

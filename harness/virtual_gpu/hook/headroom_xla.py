@@ -16,6 +16,7 @@ MOST_PARTS = 8  # of an argument that are shown apart
 IN_NO_MODULE = re.compile(r"while|body|cond|branch_\d+_fun|closed_call|eval_jaxpr|checkpoint|remat2|rematted_computation|"
                           r"custom_[jv]vp_call|shard_map")
 mapped_functions = []  # (name, names of all arguments) of each function that jax.pmap compiled
+librarys_functions = []  # (name, {JAX's name: the program's name} of all arguments) of each compiled one of a library
 
 
 def directory():
@@ -107,6 +108,7 @@ class Program:
         for found in re.finditer(r"^ +%(\S+) = .*? parameter\((\d+)\)", entry, re.MULTILINE):
             self.parameters[int(found[2])] = self.names.get(found[1], "")
         self._name_mapped()
+        self._name_librarys()
 
     def _name_mapped(self):
         """Names the function and the arguments of a program of jax.pmap. JAX calls them _fun and flat_args[0],
@@ -121,6 +123,14 @@ class Program:
             function, names = min(fitting, key=lambda f: len(f[1]))
             self.name = f"pmap({function})"
             self.parameters = {n: names[place] for n, place in places.items()}
+
+    def _name_librarys(self):
+        """Names the arguments of a function that a library compiled as the program does, which calls the library."""
+        for function, names in reversed(librarys_functions):
+            name = "jit_" + re.sub(r"\W", "_", function).strip("_")
+            if self.name == name and names.keys() >= {*self.parameters.values()}:
+                self.parameters = {n: names[name] for n, name in self.parameters.items()}
+                return
 
     def temporaries_at_peak(self):
         """Returns (value, bytes) of the values in the temporaries when most bytes are in use. Values that share a place
@@ -235,9 +245,10 @@ def module_of(name):
 
 def largest_program(most, is_jaxs, until=0):
     """Returns the program that needs most memory, but at most `most` bytes, or None. It is one of JAX's or one of
-    TensorFlow's, since a process may use both, and compiled before the time `until` if that is given."""
+    TensorFlow's, since a process may use both, and compiled before the time `until` if that is given. Those for the
+    processor do not count."""
     texts = [text for text in directory().glob("*-buffer-assignment.txt")
-             if is_jaxs == bool(re.match(r"module_\d+\.(jit|pmap)_", text.name))
+             if is_jaxs == bool(re.match(r"module_\d+\.(jit|pmap)_", text.name)) and ".cpu_" not in text.name
              and not (until and text.stat().st_mtime >= until)]
     programs = [program for program in map(Program, texts) if 0 < program.bytes() <= most]
     return max(programs, key=Program.bytes, default=None)

@@ -1,6 +1,7 @@
 """Records, inside the user's program, what JAX's allocator reports. JAX has no optimizer of its own: a
 step is a call that calculates gradients, whether of a compiled function or of what jax.grad made."""
 
+import contextlib
 import functools
 import inspect
 import os
@@ -148,33 +149,84 @@ class Counted:
         return self if instance is None else types.MethodType(self, instance)
 
 
+def parts_of(function, arguments, options):
+    """Returns the parts of a call's arguments, as (JAX's name, part), in JAX's order, and how they are nested."""
+    import jax
+
+    paths, structure = jax.tree_util.tree_flatten_with_path((arguments, options))
+    bound = inspect.signature(function).bind(*range(len(arguments)), **{name: name for name in options}).arguments
+    names = {place: name + jax.tree_util.keystr(path) for name, places in bound.items()
+             for path, place in jax.tree_util.tree_flatten_with_path(places)[0]}
+    return [(names[getattr(path[1], "idx" if path[0].idx == 0 else "key")] + jax.tree_util.keystr(path[2:]), part)
+            for path, part in paths], structure
+
+
 class Mapped(Counted):
     """A function that jax.pmap made. JAX compiles it with numbered arguments, so their names are noted here."""
 
     def __call__(self, *arguments, **options):
-        import jax
-
-        paths, structure = jax.tree_util.tree_flatten_with_path((arguments, options))
+        parts, structure = parts_of(self._function, arguments, options)
         if structure not in self.__dict__.setdefault("_noted", set()):
             self._noted.add(structure)
-            names = list(inspect.signature(self._function).parameters)
-            names = [  # behind the positional arguments come those that are named
-                (names[path[1].idx] if path[0].idx == 0 else path[1].key) + jax.tree_util.keystr(path[2:])
-                for path, _ in paths
-            ]
-            headroom_xla.mapped_functions.append((getattr(self, "__name__", "function"), names))
+            headroom_xla.mapped_functions.append((getattr(self, "__name__", "function"), [name for name, _ in parts]))
         return super().__call__(*arguments, **options)
 
 
-def counting(transform, has_gradients=False, kind=Counted):
+class Librarys(Counted):
+    """A function of a library that jax.jit compiled. It may have packed what the program gave it, as Equinox does, so
+    arrays are named after the variables that hold them where the program calls the library."""
+
+    def __call__(self, *arguments, **options):
+        compiled = self._function._cache_size()
+        try:
+            return super().__call__(*arguments, **options)
+        finally:
+            if not called.functions and self._function._cache_size() > compiled:
+                self._note(sys._getframe(1), arguments, options)
+
+    def _note(self, frame, arguments, options):
+        import jax
+
+        while frame is not None and not headroom_lines.is_users(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is None:
+            return
+        parts, _ = parts_of(self._function, arguments, options)
+        variables = names_of({id(part) for _, part in parts if isinstance(part, jax.Array)}, frame.f_locals)
+        names = {name: variables.get(id(part), name) for name, part in parts}
+        headroom_xla.librarys_functions.append((getattr(self, "__name__", "function"), names))
+
+
+def names_of(arrays, variables):
+    """Returns {id: name} of those arrays, given by their ids, that variables or attributes of `self` hold."""
+    import jax
+
+    held_by_self = getattr(variables.get("self"), "__dict__", {})
+    found = {}
+    for name, value in [*variables.items(), *((f"self.{name}", value) for name, value in held_by_self.items())]:
+        with contextlib.suppress(Exception):  # of whatever type, where JAX cannot flatten the value
+            if not arrays.isdisjoint(map(id, jax.tree_util.tree_leaves(value))):
+                for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
+                    found.setdefault(id(leaf), name + jax.tree_util.keystr(path))
+    return found
+
+
+def kind_of(function):
+    """Returns the class that counts the calls of a function that jax.jit compiles."""
+    code = getattr(function, "__code__", None)
+    return Counted if code is None or headroom_lines.is_users(code.co_filename) else Librarys
+
+
+def counting(transform, has_gradients=False, kind=lambda function: Counted):
     """Wraps jax.jit, jax.grad or the like, so that calls of the functions that it makes are counted."""
 
     @functools.wraps(transform)
     def make(*arguments, **options):
         made = transform(*arguments, **options)
-        if arguments:
-            return kind(made, has_gradients)
-        return lambda function: kind(made(function), has_gradients)  # called with options only, as a decorator
+        function = arguments[0] if arguments else options.get("fun")
+        if function is None:  # called with options only, as a decorator
+            return lambda function: kind(function)(made(function), has_gradients)
+        return kind(function)(made, has_gradients)
 
     return make
 
@@ -200,10 +252,11 @@ def install(jax):
     # user's own line would be missing.
     if "JAX_TRACEBACK_IN_LOCATIONS_LIMIT" not in os.environ:
         jax.config.update("jax_traceback_in_locations_limit", 100)
-    for name, has_gradients in (("jit", False), ("grad", True), ("value_and_grad", True)):
-        setattr(jax, name, counting(getattr(jax, name), has_gradients))
+    jax.jit = counting(jax.jit, kind=kind_of)
+    for name in ("grad", "value_and_grad"):
+        setattr(jax, name, counting(getattr(jax, name), has_gradients=True))
     jax.vjp = Counted(jax.vjp, has_gradients=True)
-    jax.pmap = counting(jax.pmap, kind=Mapped)
+    jax.pmap = counting(jax.pmap, kind=lambda function: Mapped)
     differences = ["XLA tries no kernels, which takes memory on a card while it compiles, and uses no CUDA graphs"]
     headroom_notes.add(f"JAX {jax.__version__}", peaks, differences, finish=lambda: finish(differences))
     if not headroom_notes.CAPTURE:
