@@ -339,6 +339,22 @@ for number, (kind, train) in enumerate(kinds.items()):
     assert "compiled ahead of time 29\n" in answer.output and "compiled ahead of time 30" not in answer.output
 
 
+def test_a_function_that_is_compiled_again_at_each_step_counts_each_time(gpu, jax):
+    answer = run(gpu, jax, """
+import jax, jax.numpy as jnp
+def step(weights):
+    return weights - jax.grad(lambda weights: (weights ** 2).mean())(weights)
+def evaluate(weights):
+    return (weights ** 2).mean()
+weights = jnp.ones((64, 64))
+jax.jit(step).lower(weights).compile()
+for _ in range(3):
+    weights = jax.jit(step)(weights)
+    jax.jit(evaluate)(weights)
+""")
+    assert answer.figures["frameworks"][0]["steps"] == 3
+
+
 def test_arguments_of_a_mapped_function_have_their_names(gpu, jax):
     answer = run(gpu, jax, """
 import functools

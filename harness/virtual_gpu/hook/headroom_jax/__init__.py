@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import types
+import weakref
 
 import headroom_known
 import headroom_lines
@@ -99,14 +100,16 @@ class Called(threading.local):
 
 
 called = Called()
+traces = weakref.WeakKeyDictionary()  # function -> what its trace showed. JAX keeps it for when it is compiled again.
 
 
 class Counted:
     """A function whose calls are steps if it calculates gradients, which shows when JAX traces it."""
 
-    def __init__(self, function, has_gradients=False):
+    def __init__(self, function, has_gradients=False, traced=None):
         functools.update_wrapper(self, function)
-        self._function, self._has_gradients = function, has_gradients
+        trace = types.SimpleNamespace(has_gradients=has_gradients)
+        self._function, self._trace = function, trace if traced is None else traces.setdefault(traced, trace)
 
     def __call__(self, *arguments, **options):
         if not called.functions and not headroom_notes.notes.steps:
@@ -116,9 +119,9 @@ class Counted:
             result = self._function(*arguments, **options)
         finally:
             called.functions.pop()
-        if self._has_gradients:
+        if self._trace.has_gradients:
             if called.functions:
-                called.functions[-1]._has_gradients = True
+                called.functions[-1]._trace.has_gradients = True
             elif not headroom_tensorflow.InFit.active:  # Keras counts its own
                 headroom_notes.count_steps(1)
         return result
@@ -141,7 +144,7 @@ class Counted:
                 made = stage(*arguments, **options)
             finally:
                 called.functions.pop()
-            return Counted(made, self._has_gradients)
+            return Counted(made, self._trace.has_gradients)
 
         return make
 
@@ -225,8 +228,8 @@ def counting(transform, has_gradients=False, kind=lambda function: Counted):
         made = transform(*arguments, **options)
         function = arguments[0] if arguments else options.get("fun")
         if function is None:  # called with options only, as a decorator
-            return lambda function: kind(function)(made(function), has_gradients)
-        return kind(function)(made, has_gradients)
+            return lambda function: make(function, **options)
+        return kind(function)(made, has_gradients, None if has_gradients else function)
 
     return make
 
