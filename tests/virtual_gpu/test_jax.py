@@ -355,6 +355,44 @@ for _ in range(3):
     assert answer.figures["frameworks"][0]["steps"] == 3
 
 
+def test_a_peak_in_the_first_step_is_told_as_such_where_the_host_follows_a_loop(gpu, jax):
+    answer = run(gpu, jax, """
+import jax, jax.numpy as jnp
+@jax.jit
+def train(weights):
+    def step(carried, _):
+        weights, count = carried
+        weights = weights - jax.grad(lambda weights: ((weights @ weights) ** 2).mean())(weights)
+        return (weights, count + 1), count
+    return jax.lax.scan(step, (weights, 0), length=3)
+print(train(jnp.ones((512, 512)))[1])
+""")
+    assert answer.output.startswith("[0 1 2]\n")
+    assert answer.figures["frameworks"][0]["devices"][0]["peak_phase"] == "jit_train"
+
+
+def test_each_call_of_a_loop_that_calculates_gradients_is_a_step(gpu, jax):
+    answer = run(gpu, jax, """
+import jax, jax.numpy as jnp
+from jax import lax
+loss = lambda weights: (weights ** 2).mean()
+def step(weights, _=None):
+    return weights - jax.grad(loss)(weights), loss(weights)
+weights = jnp.ones((64, 64))
+for _ in range(3):
+    weights, losses = lax.scan(step, weights, None, length=4)
+    lax.scan(lambda weights, _: (weights, loss(weights)), weights, length=4)
+    weights = lax.fori_loop(0, 4, body_fun=lambda _, weights: step(weights)[0], init_val=weights)
+class Network:
+    __hash__ = None  # as a network of Equinox, which JAX takes as the body of this loop only
+    __call__ = staticmethod(loss)
+print(lax.map(Network(), weights).shape)
+print(losses.shape)
+""", options=("--until-step", "7"))
+    assert answer.output.startswith("(64,)\n(4,)\n")
+    assert answer.figures["frameworks"][0]["steps"] == 6
+
+
 def test_arguments_of_a_mapped_function_have_their_names(gpu, jax):
     answer = run(gpu, jax, """
 import functools

@@ -89,6 +89,7 @@ def trust_parameters(distributions):
     distributions.Distribution.validate_args = lambda distribution, strict=True: None
 
 
+LOOPS = (("scan", 0, "f"), ("while_loop", 1, "body_fun"), ("fori_loop", 2, "body_fun"))  # place and name of the body
 STAGES = {"trace", "lower", "compile"}  # jax.jit(f).lower(x).compile() can be called like jax.jit(f)
 
 
@@ -234,6 +235,17 @@ def counting(transform, has_gradients=False, kind=lambda function: Counted):
     return make
 
 
+def count_loops(lax):
+    """Counts calls of loops that calculate gradients outside of compiled functions. JAX keeps their traces, too."""
+    for name, place, keyword in LOOPS:
+
+        def run(*arguments, loop=getattr(lax, name), place=place, keyword=keyword, **options):
+            body = arguments[place] if place < len(arguments) else options.get(keyword)
+            return Counted(loop, traced=body)(*arguments, **options)
+
+        setattr(lax, name, functools.wraps(getattr(lax, name))(run))
+
+
 def use_stand_in_for_assembler():
     """JAX prefers the assembler of the wheel nvidia-cuda-nvcc, from whose code nobody reads what a kernel writes."""
     from jax._src import lib
@@ -258,6 +270,7 @@ def install(jax):
     jax.jit = counting(jax.jit, kind=kind_of)
     for name in ("grad", "value_and_grad"):
         setattr(jax, name, counting(getattr(jax, name), has_gradients=True))
+    count_loops(jax.lax)
     jax.vjp = Counted(jax.vjp, has_gradients=True)
     jax.pmap = counting(jax.pmap, kind=lambda function: Mapped)
     differences = ["XLA tries no kernels, which takes memory on a card while it compiles, and uses no CUDA graphs"]

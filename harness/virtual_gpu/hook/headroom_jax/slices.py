@@ -15,6 +15,7 @@ from headroom_jax.known_values import (
 from jax._src import config, core
 from jax._src.api import jit
 from jax._src.interpreters import partial_eval
+from jax._src.lax.control_flow import scan, while_loop  # Calls of those of jax.lax may be steps of the program.
 
 MOST_ELEMENTS = 1 << 16  # of what is calculated in between, if they are not whole numbers
 REPEATS = MOST_WHOLE_NUMBERS // MOST_ELEMENTS  # that are assumed of a loop of unknown length
@@ -240,7 +241,7 @@ class Slice:
             after, found = step(carried, row)
             return only(after, carried), found
 
-        last, found = jax.lax.scan(step_of_kept, carried, rows, length, reverse)
+        last, found = scan(step_of_kept, carried, rows, length, reverse)
         return shown(last) + shown(found)
 
     def _looped(self, operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
@@ -259,7 +260,7 @@ class Slice:
         jax.eval_shape(lambda carried: ends.append(isinstance(goes_on(carried), core.Tracer)), carried)
         if not ends[0]:
             return [UNKNOWN] * len(carried)
-        return shown(jax.lax.while_loop(goes_on, lambda carried: only(step(carried), carried), carried))
+        return shown(while_loop(goes_on, lambda carried: only(step(carried), carried), carried))
 
     def _sharded(self, jaxpr, outputs):
         """Returns the results of a function that each device calculates of its part."""
