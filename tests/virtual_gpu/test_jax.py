@@ -393,6 +393,43 @@ print(losses.shape)
     assert answer.figures["frameworks"][0]["steps"] == 6
 
 
+def test_a_program_that_xla_compiled_for_the_processor_held_no_memory_of_the_card(gpu, jax):
+    answer = run(gpu, jax, program=KEEP + """
+import numpy as np
+def double_on_processor(values):
+    return 2 * values
+jax.jit(double_on_processor)(jax.device_put(np.zeros((4096, 4096), "float32"), jax.devices("cpu")[0]))
+""")
+    device, = answer.figures["frameworks"][0]["devices"]
+    assert device["peak_phase"] == "jit_broadcast_in_dim"
+
+
+def test_variables_of_keras_have_roles_and_a_layer_is_a_module(gpu, jax, tensorflow):
+    """The environment of TensorFlow has Keras."""
+    answer = run(gpu, jax, KERAS_BACKEND="jax", program=f"""
+import sys
+sys.path += {list(map(str, tensorflow.parents[1].glob("lib/*/site-packages")))}
+""" + """
+import keras
+import numpy as np
+model = keras.Sequential([keras.Input((1024,)), keras.layers.Dense(1024, use_bias=False, name="first"),
+                          keras.layers.BatchNormalization(scale=False, center=False), keras.layers.Dense(4, name="last")])
+model.compile("adam", loss="mse", metrics=["mae"])
+data = np.zeros((64, 1024), "float32")
+model.fit(data, data[:, :4], batch_size=16, verbose=0)
+""")
+    framework, = answer.figures["frameworks"]
+    assert framework["steps"] == 4
+    device, = framework["devices"]
+    assert device["peak_phase"] == "jit_train_step"
+    roles = {role["name"]: role["bytes"] for role in device["roles"]}
+    trained = 4 * (1024 * 1024 + 4 * 1024 + 4)
+    assert roles["weights"] == trained + 2 * 4 * 1024, "with the two statistics of the normalization"
+    assert 2 * trained <= roles["optimizer state"] < 2 * trained + 64, "and the count of steps"
+    assert roles["argument data"] == 16 * 4 * (1024 + 4)
+    assert "first" in {module["name"] for module in device["modules"]}
+
+
 def test_arguments_of_a_mapped_function_have_their_names(gpu, jax):
     answer = run(gpu, jax, """
 import functools

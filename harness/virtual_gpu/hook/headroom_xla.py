@@ -17,6 +17,7 @@ IN_NO_MODULE = re.compile(r"while|body|cond|branch_\d+_fun|closed_call|eval_jaxp
                           r"custom_[jv]vp_call|shard_map")
 mapped_functions = []  # (name, names of all arguments) of each function that jax.pmap compiled
 librarys_functions = []  # (name, {JAX's name: the program's name} of all arguments) of each compiled one of a library
+states_of_keras = {}  # name of a function that Keras compiled -> roles of the parts of its argument `state`
 
 
 def directory():
@@ -155,12 +156,15 @@ class Program:
     def arguments(self):
         """Returns bytes by the name of the argument with its first named part: `state['params']` for
         `state['params']['a']`, `state.params` for `state.params['a']`, `weights` for `weights[0]`. An argument of many
-        such parts, as the layers of Haiku are, is one."""
-        result, parts = {}, {}
+        such parts, as the layers of Haiku are, is one. The argument in which Keras keeps all variables is divided by
+        their roles."""
+        result, parts, roles = {}, {}, states_of_keras.get(self.name)
         for number, size in self.bytes_of["parameter"].items():
             path = self.parameters.get(number, "")
             found = re.match(r"(\w+)(?:\.\w+|\['[^']*'\])?", path)
-            if found and path != "XLA_Args":
+            if roles and (part := re.match(r"state\[(\d)\]", path)):
+                add(result, roles[int(part[1])], size)
+            elif found and path != "XLA_Args":
                 add(parts.setdefault(found[1], {}), f"argument {found[0]}", size)
             else:
                 add(result, "arguments", size)
@@ -244,9 +248,8 @@ def module_of(name):
 
 
 def largest_program(most, is_jaxs, until=0):
-    """Returns the program that needs most memory, but at most `most` bytes, or None. It is one of JAX's or one of
-    TensorFlow's, since a process may use both, and compiled before the time `until` if that is given. Those for the
-    processor do not count."""
+    """Returns the program for a GPU that needs most memory, but at most `most` bytes, or None. It is one of JAX's or
+    one of TensorFlow's, since a process may use both, and compiled before the time `until` if that is given."""
     texts = [text for text in directory().glob("*-buffer-assignment.txt")
              if is_jaxs == bool(re.match(r"module_\d+\.(jit|pmap)_", text.name)) and ".cpu_" not in text.name
              and not (until and text.stat().st_mtime >= until)]

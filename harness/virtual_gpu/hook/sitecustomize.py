@@ -105,6 +105,7 @@ HOOKS = {
     "tf_keras.src.optimizers.legacy.optimizer_v2": calling("headroom_tensorflow", "count_applied_gradients"),
     "tf_keras.src.optimizers.optimizer": calling("headroom_tensorflow", "count_applied_gradients"),
     "keras.src.backend.tensorflow.rnn": calling("headroom_tensorflow", "trust_masks"),
+    "keras.src.backend.jax.trainer": calling("headroom_jax", "name_states"),
     "jax._src.hardware_utils": calling("headroom_jax", "show_gpu"),
     "jax": calling("headroom_jax", "install"),
     "numpyro.distributions.distribution": calling("headroom_jax", "trust_parameters"),

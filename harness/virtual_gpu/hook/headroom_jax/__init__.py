@@ -84,6 +84,20 @@ def watch_reads():
     known_results.follow()
 
 
+def name_states(trainer):
+    """Called once the trainer of Keras has been imported. What it compiles has all variables in one argument."""
+    jit = trainer.jit
+
+    @functools.wraps(jit)
+    def jit_and_name(function, **options):
+        name = getattr(function, "__name__", "")
+        roles = ("weights", "weights", *(["optimizer state"] if name == "train_step" else []), "other variables")
+        headroom_xla.states_of_keras[f"jit_{name}"] = roles
+        return jit(function, **options)
+
+    trainer.jit = jit_and_name
+
+
 def trust_parameters(distributions):
     """Called once NumPyro's distributions have been imported, which would check parameters whose values are unknown."""
     distributions.Distribution.validate_args = lambda distribution, strict=True: None
