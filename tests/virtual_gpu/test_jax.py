@@ -404,30 +404,45 @@ jax.jit(double_on_processor)(jax.device_put(np.zeros((4096, 4096), "float32"), j
     assert device["peak_phase"] == "jit_broadcast_in_dim"
 
 
-def test_variables_of_keras_have_roles_and_a_layer_is_a_module(gpu, jax, tensorflow):
-    """The environment of TensorFlow has Keras."""
+TRAINED_BY_KERAS = 4 * (1024 * 1024 + 4 * 1024 + 4)
+
+
+def run_keras(gpu, jax, tensorflow, **compiled):
+    """Runs a training of Keras on JAX, and returns what the device held and its roles. The environment of TensorFlow
+    has Keras."""
     answer = run(gpu, jax, KERAS_BACKEND="jax", program=f"""
 import sys
 sys.path += {list(map(str, tensorflow.parents[1].glob("lib/*/site-packages")))}
+compiled = {compiled}
 """ + """
 import keras
 import numpy as np
 model = keras.Sequential([keras.Input((1024,)), keras.layers.Dense(1024, use_bias=False, name="first"),
                           keras.layers.BatchNormalization(scale=False, center=False), keras.layers.Dense(4, name="last")])
-model.compile("adam", loss="mse", metrics=["mae"])
+model.compile("adam", loss="mse", metrics=["mae"], **compiled)
 data = np.zeros((64, 1024), "float32")
 model.fit(data, data[:, :4], batch_size=16, verbose=0)
 """)
     framework, = answer.figures["frameworks"]
     assert framework["steps"] == 4
     device, = framework["devices"]
-    assert device["peak_phase"] == "jit_train_step"
     roles = {role["name"]: role["bytes"] for role in device["roles"]}
-    trained = 4 * (1024 * 1024 + 4 * 1024 + 4)
-    assert roles["weights"] == trained + 2 * 4 * 1024, "with the two statistics of the normalization"
-    assert 2 * trained <= roles["optimizer state"] < 2 * trained + 64, "and the count of steps"
+    assert roles["weights"] == TRAINED_BY_KERAS + 2 * 4 * 1024, "with the two statistics of the normalization"
+    assert 2 * TRAINED_BY_KERAS <= roles["optimizer state"] < 2 * TRAINED_BY_KERAS + 64, "and the count of steps"
+    return device, roles
+
+
+def test_variables_of_keras_have_roles_and_a_layer_is_a_module(gpu, jax, tensorflow):
+    device, roles = run_keras(gpu, jax, tensorflow)
+    assert device["peak_phase"] == "jit_train_step"
     assert roles["argument data"] == 16 * 4 * (1024 + 4)
     assert "first" in {module["name"] for module in device["modules"]}
+
+
+def test_variables_of_keras_have_roles_where_jax_does_not_compile_the_step(gpu, jax, tensorflow):
+    """So it is with layers that turn images at random."""
+    _, roles = run_keras(gpu, jax, tensorflow, jit_compile=False)
+    assert roles["activations, gradients and temporaries"] >= TRAINED_BY_KERAS, "a gradient of each weight"
 
 
 def test_arguments_of_a_mapped_function_have_their_names(gpu, jax):

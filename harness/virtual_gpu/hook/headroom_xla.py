@@ -287,7 +287,7 @@ def describe(use, is_jaxs, known=None, out_of_memory=False, until=0):
     others = max(0, use["peak_allocated"] - program.bytes())
     roles = {**program.arguments(), "results": program.bytes_of["result"],
              "temporaries": program.bytes_of["temporary"], "other arrays": others}
-    split_arguments(roles, known or {})
+    split_arguments(roles, {} if is_jaxs else known or {})  # in JAX, arguments have names
     phase = program.name + (", before the first step" if until else "")
     if program.bytes() > use["peak_allocated"]:
         phase += f", which needs {program.bytes() / (1 << 30):.2f} GiB"

@@ -4,6 +4,7 @@ step is a call that calculates gradients, whether of a compiled function or of w
 import contextlib
 import functools
 import inspect
+import math
 import os
 import sys
 import threading
@@ -32,6 +33,20 @@ def peaks():
             if "peak_pool_bytes" in stats:
                 use["peak_reserved"] = stats["peak_pool_bytes"]
             result.append(use)
+    return result
+
+
+def arrays(device):
+    """Returns the bytes of Keras's variables by their role. Its trainer keeps the arrays apart from the variables."""
+    from jax import numpy as jnp
+
+    result, seen = {}, set()
+    for role, classes in headroom_tensorflow.kinds_of_keras("jax").items():
+        for owner in headroom_notes.live_objects(*classes):
+            new = {id(variable): variable for variable in owner.variables if id(variable) not in seen}
+            seen.update(new)
+            size = sum(math.prod(variable.shape) * jnp.dtype(variable.dtype).itemsize for variable in new.values())
+            result[role] = result.get(role, 0) + size
     return result
 
 
@@ -288,7 +303,7 @@ def install(jax):
     jax.vjp = Counted(jax.vjp, has_gradients=True)
     jax.pmap = counting(jax.pmap, kind=lambda function: Mapped)
     differences = ["XLA tries no kernels, which takes memory on a card while it compiles, and uses no CUDA graphs"]
-    headroom_notes.add(f"JAX {jax.__version__}", peaks, differences, finish=lambda: finish(differences))
+    headroom_notes.add(f"JAX {jax.__version__}", peaks, differences, arrays, finish=lambda: finish(differences))
     if not headroom_notes.CAPTURE:
         use_stand_in_for_assembler()
     if headroom_known.FOLLOW:

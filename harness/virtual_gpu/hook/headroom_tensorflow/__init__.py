@@ -43,18 +43,25 @@ def keep_peaks():
     context.Context.reset_memory_stats = keep_and_reset
 
 
+def kinds_of_keras(backend):
+    """Returns the classes of Keras 2 and 3 whose variables have a role, if Keras is used with this backend."""
+    kinds = {"optimizer state": (), "weights": ()}
+    for name in ("keras", "tf_keras"):
+        keras = sys.modules.get(name)
+        if keras is not None and keras.backend.backend() == backend:
+            legacy = [keras.optimizers.legacy.Optimizer] if name == "tf_keras" else []
+            kinds["optimizer state"] += (keras.optimizers.Optimizer, *legacy)
+            kinds["weights"] += (keras.layers.Layer,)
+    return kinds
+
+
 def owners():
     """Returns (object, role of its variables) of the optimizers and layers of Keras 2 and 3, of TensorFlow's own
     optimizers, and of variables. Models know the variables of their optimizers, too, so these come first."""
     import tensorflow as tf
 
-    kinds = {"optimizer state": (tf.compat.v1.train.Optimizer,), "weights": (), "other variables": (tf.Variable,)}
-    for name in ("keras", "tf_keras"):
-        keras = sys.modules.get(name)
-        if keras is not None and keras.backend.backend() == "tensorflow":
-            legacy = [keras.optimizers.legacy.Optimizer] if name == "tf_keras" else []
-            kinds["optimizer state"] += (keras.optimizers.Optimizer, *legacy)
-            kinds["weights"] += (keras.layers.Layer,)
+    kinds = {**kinds_of_keras("tensorflow"), "other variables": (tf.Variable,)}
+    kinds["optimizer state"] += (tf.compat.v1.train.Optimizer,)
     return [(thing, role) for role, classes in kinds.items() for thing in headroom_notes.live_objects(*classes)]
 
 
