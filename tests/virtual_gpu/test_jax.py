@@ -418,7 +418,7 @@ compiled = {compiled}
 import keras
 import numpy as np
 model = keras.Sequential([keras.Input((1024,)), keras.layers.Dense(1024, use_bias=False, name="first"),
-                          keras.layers.BatchNormalization(scale=False, center=False), keras.layers.Dense(4, name="last")])
+                          keras.layers.BatchNormalization(scale=False, center=False), keras.layers.Dense(4)])
 model.compile("adam", loss="mse", metrics=["mae"], **compiled)
 data = np.zeros((64, 1024), "float32")
 model.fit(data, data[:, :4], batch_size=16, verbose=0)

@@ -197,6 +197,26 @@ def test_variables_of_keras_have_roles(device, width):
     assert sum(roles.values()) == device["peak_allocated_bytes"]
 
 
+def test_a_layer_has_its_own_name_however_often_it_is_called(gpu, tensorflow):
+    """TensorFlow would number the calls, and the second layer here has the name of the second call of the first."""
+    answer = gpu(*CARD, python=tensorflow, program=GROW + """
+import numpy as np
+from tensorflow import keras
+first = keras.layers.Dense(1024, activation="relu", name="mix")
+second = keras.layers.Dense(512, activation="relu", name="mix_1")
+given = keras.Input((1024,))
+model = keras.Model(given, second(first(first(given))), name="net")
+model.compile("adam", loss="mse")
+data = np.zeros((4096, 1024), "float32")
+model.fit(data, data[:, :512], batch_size=2048, verbose=0)
+""")
+    assert answer.status == 0, answer.errors
+    device, = framework(answer)["devices"]
+    sizes = {module["name"]: sum(module["roles"].values()) for module in device["modules"]}
+    assert sizes.get("net/mix", 0) >= 2 * 8 * MIB, sizes
+    assert "net/mix_2" not in sizes, sizes
+
+
 def test_variables_have_roles_with_keras_2_and_without_keras(gpu, tensorflow):
     answer = gpu(*CARD, "--until-step", "all", python=tensorflow, program=GROW + """
 import tf_keras

@@ -104,6 +104,7 @@ HOOKS = {
     "tensorflow.python.training.optimizer": calling("headroom_tensorflow", "count_applied_gradients"),
     "tf_keras.src.optimizers.legacy.optimizer_v2": calling("headroom_tensorflow", "count_applied_gradients"),
     "tf_keras.src.optimizers.optimizer": calling("headroom_tensorflow", "count_applied_gradients"),
+    "keras.src.backend.tensorflow.core": calling("headroom_tensorflow", "keep_names"),
     "keras.src.backend.tensorflow.rnn": calling("headroom_tensorflow", "trust_masks"),
     "keras.src.backend.jax.trainer": calling("headroom_jax", "name_states"),
     "jax._src.hardware_utils": calling("headroom_jax", "show_gpu"),

@@ -131,6 +131,23 @@ def trust_masks(rnn):
     rnn._compute_sequence_length_from_mask = whole
 
 
+def keep_names(core):
+    """TensorFlow appends a number to the name of a layer whose scope Keras opens again, as it does in each call. What
+    the layer `dense` allocates would then be told as that of `dense_1`, which may be another layer."""
+    import tensorflow as tf
+
+    enter = core.name_scope.__enter__
+
+    @functools.wraps(enter)
+    def enter_by_own_name(self):
+        if not tf.executing_eagerly():
+            outer = tf.get_current_name_scope()
+            self._tf_name_scope = tf.name_scope(f"{outer}/{self.name}/" if outer else f"{self.name}/")
+        return enter(self)
+
+    core.name_scope.__enter__ = enter_by_own_name
+
+
 class InFit:
     """`active`: whether Keras's own training loop, whose batches are counted, is running."""
 
