@@ -233,6 +233,25 @@ def test_keras_trains_on_pytorch(keras, in_keras):
     check_roles_of_keras(in_keras)
 
 
+@pytest.mark.program("""
+import keras
+import torch
+given = keras.Input((64,))
+made = given
+for number in range(30):
+    made = keras.layers.Dropout(0.1, name=f"drop_{number}")(made)
+model = keras.Model(given, keras.layers.Dense(64)(made))
+model.compile("sgd", "mse")
+data = torch.zeros(8192, 64).cuda()
+model.fit(data, data, batch_size=8192, epochs=1, verbose=0)
+""")
+def test_layers_of_a_deep_model_of_keras_have_their_names(keras, in_keras):
+    """Keras calls each of them once to build the model."""
+    modules = {module["name"] for module in in_keras.devices[0]["modules"]}
+    assert {f"drop_{number}" for number in range(30)} <= modules
+    assert "Dropout" not in modules
+
+
 @pytest.mark.program(KERAS + """
 for _ in range(4):
     model.zero_grad()

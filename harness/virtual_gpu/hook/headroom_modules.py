@@ -25,6 +25,15 @@ def is_of_keras(module):
     return any(kind.__module__ == "keras.src.layers.layer" for kind in type(module).__mro__)
 
 
+def builds_model(inputs):
+    """Whether layers of Keras are being called to build a model, which allocates nothing. Each such call may be the
+    first one of a layer, and searches for all of them would take long."""
+    first = inputs[0] if inputs else None
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    return type(first).__name__ == "KerasTensor" or getattr(first, "is_meta", False)
+
+
 def outermost_first(module):
     """Returns a key that sorts models of Keras before the layers whose weights they hold as well."""
     return (-sum(1 for _ in module.parameters()), not hasattr(module, "layers")) if is_of_keras(module) else (0, False)
@@ -151,11 +160,11 @@ def watch():
     warnings.filterwarnings("ignore", message="Using `torch.compile.*global hooks")
 
     def before(module, inputs):
-        if not is_compiling():
+        if not is_compiling() and not (is_of_keras(module) and builds_model(inputs)):
             modules.enter(module)
 
     def after(module, inputs, outputs):
-        if not is_compiling():
+        if not is_compiling() and not (is_of_keras(module) and builds_model(inputs)):
             modules.leave(module)
 
     def compile_and_note(module, *arguments, **options):
