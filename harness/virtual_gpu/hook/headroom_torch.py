@@ -161,10 +161,12 @@ def differences_of(torch):
     """Returns sentences that say how the run differs from one on a real card."""
     if steps.notes.cpu is not None or headroom_notes.CAPTURE:
         return []
+    import headroom_ranks  # only now, because it needs PyTorch
+
     known = headroom_known
     by_values = (known.decisions, known.comparisons, known.masks, known.duplicates, known.draws, known.steps,
                  known.reads, known.divisors, known.outside)
-    return [*cards_without_kernels(torch), *without_cudnn_attention(torch),
+    return [*cards_without_kernels(torch), *without_cudnn_attention(torch), *headroom_ranks.what_is_held_longer(),
             *(words for lines in by_values for words in lines.words())]
 
 
@@ -284,7 +286,7 @@ def share_with_other_ranks(torch):
     headroom_ranks.trust_other_ranks()
     headroom_ranks.tell_sizes_of_splits()
     if (2, 7) <= version_of(torch) < (2, 15):
-        headroom_ranks.wait_after_first_step()
+        headroom_ranks.wait_after_steps()
     if headroom_known.FOLLOW:
         headroom_ranks.numbers.follow()
         headroom_ranks.know_scattered_parts()
