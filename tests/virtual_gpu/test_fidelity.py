@@ -70,5 +70,13 @@ def test_rows_are_run_once_and_have_bytes_and_their_source(tmp_path):
     assert again.stdout == ""
 
 
+def test_the_peaks_of_a_record_are_those_of_all_logs_of_its_first_program(tmp_path):
+    log = "import torch\n{0}\n=====\nRunning PyTorch 2.8.0+cu128\npeak memory allocated: {1} MiB reserved: {2} MiB\n"
+    for name, program, *peaks in (("a", "# one", 20, 30), ("b", "# one", 21, 29), ("c", "# another", 50, 60)):
+        (tmp_path / f"{name}.txt").write_text(log.format(program, *peaks))
+    program, version, peaks = module_of("speedruns").logs_of(tmp_path)
+    assert (program, version, peaks) == ("import torch\n# one", "2.8.0+cu128", [(20, 30), (21, 29)])
+
+
 def has_environment(name):
     return os.access(environment_python(name), os.X_OK)
