@@ -211,10 +211,9 @@ def note_error(error, is_lost=False):
     kind, message = type(error).__name__, str(error)
     lines = message.splitlines() or [""]
     is_about_memory = re.compile("OOM when|[Oo]ut of memory|allocate memory")
-    telling = next((at for at, line in enumerate(lines) if is_about_memory.search(line)), 0)
+    telling = next(filter(is_about_memory.search, lines), "\n".join(lines[:3]))
     is_out_of_memory = kind == "ResourceExhaustedError" or "RESOURCE_EXHAUSTED" in message
-    text = "\n".join(lines[telling:telling + 3]).strip()
-    noted = notes.note_error(f"{kind}: {text}", is_out_of_memory, is_lost)
+    noted = notes.note_error(f"{kind}: {telling.strip()}", is_out_of_memory, is_lost)
     if noted and is_out_of_memory:
         event = {"device": 0, "requested": requested_bytes(message), "line": users_line(error.__traceback__)}
         notes.out_of_memory.append(event)

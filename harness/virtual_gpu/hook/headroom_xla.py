@@ -16,7 +16,7 @@ MOST_PARTS = 8  # of an argument that are shown apart
 IN_NO_MODULE = re.compile(r"while|body|cond|branch_\d+_fun|closed_call|eval_jaxpr|checkpoint|remat2|rematted_computation|"
                           r"custom_[jv]vp_call|shard_map")
 mapped_functions = []  # (name, names of all arguments) of each function that jax.pmap compiled
-librarys_functions = []  # (name, {JAX's name: the program's name} of all arguments) of each compiled one of a library
+functions_of_libraries = []  # (name, {JAX's name: the program's name} of all arguments) of each compiled one of a library
 states_of_keras = {}  # name of a function that Keras compiled -> roles of the parts of its argument `state`
 
 
@@ -109,7 +109,7 @@ class Program:
         for found in re.finditer(r"^ +%(\S+) = .*? parameter\((\d+)\)", entry, re.MULTILINE):
             self.parameters[int(found[2])] = self.names.get(found[1], "")
         self._name_mapped()
-        self._name_librarys()
+        self._name_by_variables()
 
     def _name_mapped(self):
         """Names the function and the arguments of a program of jax.pmap. JAX calls them _fun and flat_args[0],
@@ -125,9 +125,9 @@ class Program:
             self.name = f"pmap({function})"
             self.parameters = {n: names[place] for n, place in places.items()}
 
-    def _name_librarys(self):
+    def _name_by_variables(self):
         """Names the arguments of a function that a library compiled as the program does, which calls the library."""
-        for function, names in reversed(librarys_functions):
+        for function, names in reversed(functions_of_libraries):
             name = "jit_" + re.sub(r"\W", "_", function).strip("_")
             if self.name == name and names.keys() >= {*self.parameters.values()}:
                 self.parameters = {n: names[name] for n, name in self.parameters.items()}

@@ -205,7 +205,7 @@ class Mapped(Counted):
         return super().__call__(*arguments, **options)
 
 
-class Librarys(Counted):
+class OfLibrary(Counted):
     """A function of a library that jax.jit compiled. It may have packed what the program gave it, as Equinox does, so
     arrays are named after the variables that hold them where the program calls the library."""
 
@@ -227,7 +227,7 @@ class Librarys(Counted):
         parts, _ = parts_of(self._function, arguments, options)
         variables = names_of({id(part) for _, part in parts if isinstance(part, jax.Array)}, frame.f_locals)
         names = {name: variables.get(id(part), name) for name, part in parts}
-        headroom_xla.librarys_functions.append((getattr(self, "__name__", "function"), names))
+        headroom_xla.functions_of_libraries.append((getattr(self, "__name__", "function"), names))
 
 
 def names_of(arrays, variables):
@@ -247,7 +247,7 @@ def names_of(arrays, variables):
 def kind_of(function):
     """Returns the class that counts the calls of a function that jax.jit compiles."""
     code = getattr(function, "__code__", None)
-    return Counted if code is None or headroom_lines.is_users(code.co_filename) else Librarys
+    return Counted if code is None or headroom_lines.is_users(code.co_filename) else OfLibrary
 
 
 def counting(transform, has_gradients=False, kind=lambda function: Counted):
