@@ -6,7 +6,7 @@ bench/fidelity/speedruns.py CLONE DIR NAME... [--python PYTHON]
 CLONE is a clone of https://github.com/KellerJordan/modded-nanogpt. Its logs hold the programs themselves and the peaks
 that PyTorch counted in them. NAME is a folder of its records, as in 2024-12-17_SparsifyEmbeds. The first of its logs
 is repeated with random tokens, the PyTorch of PYTHON, and 126 iterations in place of thousands: the network is
-validated before the first one, before the last one and behind it, and no later iteration takes more memory. DIR gets
+validated before the first one, before the last one and behind it. Later ones are taken to repeat these. DIR gets
 the programs, the tokens (220 MB) and the records. Lines of speedruns.csv are replaced or added; bytes are MiB as the
 programs print them. Prints a table as Markdown."""
 
@@ -62,7 +62,10 @@ def write_tokens(file, count):
 
 def repeat(name, options):
     """Returns the line of a record, after it has run on the virtual GPU."""
-    program, version, peaks = logs_of(next(options.clone.glob(f"records/*/{name}")))
+    folder = next(options.clone.glob(f"records/*/{name}"), None)
+    if folder is None:
+        sys.exit(f"{options.clone} has no record {name}; `ls {options.clone}/records/*` shows those that there are")
+    program, version, peaks = logs_of(folder)
     file = options.directory / f"{name}.py"
     program = ITERATIONS.sub(r"\g<1>126", program) + "\n"
     file.write_text(program)
@@ -94,7 +97,8 @@ def print_table(lines):
     for row in lines:
         cells = [row["record"], f"{row['pytorch']}, here {row['here']}"]
         for counter in ("allocated", "reserved"):
-            least, most, virtual = (int(row[key]) for key in (f"{counter}_least", f"{counter}_most", f"virtual_{counter}"))
+            least, most = int(row[f"{counter}_least"]), int(row[f"{counter}_most"])
+            virtual = int(row[f"virtual_{counter}"])
             cells.append(f"{least:,}" + (f" to {most:,}" if most > least else ""))
             error = (virtual - min(max(virtual, least), most)) / least  # from the nearest of the runs
             among = "the same" if least == most else "among them"

@@ -64,8 +64,8 @@ def what_is_held_longer():
     """Says that a card whose steps are short may hold more than a virtual one, which waits."""
     if not Sent.by_future:
         return []
-    return ["what a rank sends and waits for by a future is free before the next step; PyTorch looks for it every 0.1 s, "
-            "so a card whose steps take less than that may still hold it in the next one"]
+    return ["what a rank sent and waited for by a future is freed before its next step; this version of PyTorch may "
+            "take 0.1 s to free it, so a card with shorter steps may still hold it in the next one"]
 
 
 def wait_after_steps():
