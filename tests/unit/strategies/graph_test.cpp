@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "harness/base/error.h"
@@ -79,7 +80,7 @@ class OneNet final : public Workload {
 };
 
 struct Outcome {
-  std::vector<double> losses;
+  std::vector<std::uint64_t> losses;               // their bits: a network may diverge to NaN
   std::vector<std::vector<std::byte>> persistent;  // weights, statistics, states
   Bytes peak_bytes = 0;                            // requested bytes
 };
@@ -102,7 +103,7 @@ Outcome trained(const TrainingPlan& plan, const Workload& workload, const std::s
                     device->computes() ? workload.open_data(seed) : nullptr, seed);
     for (int step = 1; step <= steps; ++step) {
       recorder.enter_step(step);
-      outcome.losses.push_back(trainer.step().loss);
+      outcome.losses.push_back(std::bit_cast<std::uint64_t>(trainer.step().loss));
     }
     if (device->computes())
       for (const Value* value : plan.persistent_values())
