@@ -2,6 +2,8 @@
 
 import csv
 import importlib.util
+import json
+import math
 import os
 import subprocess
 import sys
@@ -76,6 +78,23 @@ def test_the_peaks_of_a_record_are_those_of_all_logs_of_its_first_program(tmp_pa
         (tmp_path / f"{name}.txt").write_text(log.format(program, *peaks))
     program, version, peaks = module_of("speedruns").logs_of(tmp_path)
     assert (program, version, peaks) == ("import torch\n# one", "2.8.0+cu128", [(20, 30), (21, 29)])
+
+
+def test_the_weights_of_llama_are_as_many_as_its_authors_say_and_take_no_room(tmp_path):
+    module_of("peft_methods").write_model(tmp_path)
+    with open(tmp_path / "model.safetensors", "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    assert sum(math.prod(tensor["shape"]) for tensor in header.values()) == 3_212_749_824
+    assert (tmp_path / "model.safetensors").stat().st_blocks * 512 < 1 << 20
+
+
+def test_only_experiments_that_ended_well_are_repeated(tmp_path):
+    results = tmp_path / "method_comparison" / "MetaMathQA" / "results"
+    results.mkdir(parents=True)
+    for name, status in (("lora/a", "success"), ("oft/b", "failed")):
+        result = {"run_info": {"experiment_name": name}, "train_info": {"status": status}}
+        (results / name.replace("/", "--")).with_suffix(".json").write_text(json.dumps(result))
+    assert list(module_of("peft_methods").measured(tmp_path)) == ["lora/a"]
 
 
 def has_environment(name):

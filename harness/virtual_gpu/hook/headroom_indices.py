@@ -93,7 +93,7 @@ def elements_by_mask(args):
     index."""
     tensor, index = args
     items = index if type(index) is tuple else (index,)
-    if not any(map(is_mask, items)) or type(tensor) is not torch.Tensor or not tensor.is_cuda:
+    if not any(map(is_mask, items)) or type(tensor) not in (torch.Tensor, torch.nn.Parameter) or not tensor.is_cuda:
         return False, None
     if not fit(items, tensor.shape):
         return False, None

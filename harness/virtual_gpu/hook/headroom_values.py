@@ -109,10 +109,16 @@ def is_refused(name, others, options):
         isinstance(each, torch.Tensor) and not each.is_cuda and each.dim() for each in (*others, *options.values()))
 
 
+def is_without_values():
+    """Whether calls of PyTorch are made under a FakeTensorMode, which refuses tensors that have values."""
+    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
+
+
 class FollowValues(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if any(issubclass(kind, torch.fx.Proxy) for kind in types):  # torch.fx records the call; there is no value yet
+        # torch.fx records the call, or the compiler looks for shapes only: there is no value yet.
+        if any(issubclass(kind, torch.fx.Proxy) for kind in types) or is_without_values():
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         Used.drawn = False

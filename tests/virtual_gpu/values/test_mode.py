@@ -78,6 +78,17 @@ def test_functions_of_torch_func_run(recorded):
 
 @pytest.mark.program("""
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+state = torch.cuda.get_rng_state()
+with FakeTensorMode() as mode:
+    print(state.is_quantized, mode.from_tensor(state).shape)
+""")
+def test_the_compiler_may_look_at_tensors_that_have_values(printed):
+    assert printed == ["False torch.Size([16])"]
+
+
+@pytest.mark.program("""
+import torch
 class Net(torch.nn.Module):
     def forward(self, x, mask):
         rows = torch.stack([x.sum(), x.mean()])

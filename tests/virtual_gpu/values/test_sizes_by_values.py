@@ -27,6 +27,17 @@ def test_a_mask_beside_other_parts_of_an_index_selects_the_same_elements(printed
 
 @pytest.mark.program("""
 import torch
+weights = torch.nn.Parameter(torch.randn(6, 3, device="cuda"))
+kept = weights[torch.arange(6).cuda() % 3 != 0]
+kept.sum().backward()
+print(len(kept), weights.grad is not None)
+""")
+def test_a_known_mask_selects_rows_of_a_parameter(printed):
+    assert printed == ["4 True"]
+
+
+@pytest.mark.program("""
+import torch
 table = torch.zeros(4, 5, device="cuda")
 mask = torch.ones(4, dtype=torch.bool).cuda()
 try:
