@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Repeats PEFT's comparison of its methods on a virtual L40S. The project ran it on a real one.
+"""Repeats PEFT's comparisons of its methods on a virtual L40S. The project ran them on a real one.
 
 bench/fidelity/peft_methods.py CLONE DIR [WORD...] [--python PYTHON] [--jobs N]
 
 CLONE is a clone of https://github.com/huggingface/peft. It holds the programs, the experiments and their results: peaks
-of the bytes that PyTorch reserved while Llama 3.2 3B was trained. PYTHON has PyTorch 2.13.0, transformers 5.13.1,
-datasets, accelerate and bitsandbytes. Each experiment whose name contains a WORD (default: all) and that
-peft_methods.csv lacks is run with the commit of PEFT that was measured. The weights, a file of zeros, and the texts are
-made here: the texts do not have the lengths of the comparison's. DIR gets all that is written. Prints a table as
-Markdown."""
+of the bytes that PyTorch reserved while Llama 3.2 3B or FLUX.2 klein 4B was trained. PYTHON has PyTorch, transformers,
+datasets, accelerate, scikit-learn, and bitsandbytes for Llama or diffusers and torchvision for FLUX. Each experiment is
+run whose name contains a WORD (default: all), that was measured with PYTHON's PyTorch and that peft_methods.csv lacks,
+with the commit of PEFT that was measured. Weights, texts and images are made here: the texts do not have the lengths of
+the comparison's. DIR gets all that is written. Prints a table as Markdown."""
 
 import argparse
 import csv
@@ -28,7 +28,8 @@ HEADROOM = Path(os.environ.get("HEADROOM_BUILD", HERE.parents[1] / "build")) / "
 RESULTS = HERE / "peft_methods.csv"
 LONGEST = 694  # tokens; with them the row FITTED is met
 FITTED = "lora/llama-3.2-3B-rank32"
-COMPARISON = Path("method_comparison", "MetaMathQA")
+TEXTS = Path("method_comparison", "MetaMathQA")
+COMPARISONS = {TEXTS: "peft_method.py", TEXTS.with_name("image-gen"): "peft_image_method.py"}
 COLUMNS = ["experiment", "trainable", "measured_mib", "virtual_mib", "pytorch", "transformers", "peft"]
 CONFIG = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": "bfloat16", "vocab_size": 128256,
@@ -66,15 +67,20 @@ def write_model(folder):
 
 
 def measured(clone):
-    """Returns the results in CLONE by the names of their experiments."""
+    """Returns the results in CLONE, and the folder of their comparison, by the names of their experiments."""
     results = {}
-    for file in sorted((clone / COMPARISON / "results").glob("*.json")):
-        result = json.loads(file.read_text())
-        if result["train_info"]["status"] == "success":
-            results[result["run_info"]["experiment_name"]] = result
+    for folder in COMPARISONS:
+        for file in sorted((clone / folder / "results").glob("*.json")):
+            result = json.loads(file.read_text())
+            if result["train_info"]["status"] == "success":
+                results[result["run_info"]["experiment_name"]] = folder, result
     if not results:
-        sys.exit(f"{clone / COMPARISON / 'results'} has no results; CLONE is a clone of huggingface/peft")
+        sys.exit(f"{clone / folder / 'results'} has no results; CLONE is a clone of huggingface/peft")
     return results
+
+
+def pytorch_of(result):
+    return result["meta_info"]["package_info"]["torch-version"]
 
 
 def worktree(clone, directory, commit):
@@ -85,18 +91,20 @@ def worktree(clone, directory, commit):
     return place
 
 
-def repeat(name, result, options):
+def repeat(name, folder, result, options):
     """Returns the line of an experiment, after it has run on the virtual GPU, or None and says why."""
     packages = result["meta_info"]["package_info"]
     peft = worktree(options.clone, options.directory, packages["peft-commit-hash"])
-    experiment = peft / COMPARISON / "experiments" / name
+    experiment = peft / folder / "experiments" / name
     if not experiment.exists():  # was committed with its result
-        shutil.copytree(options.clone / COMPARISON / "experiments" / name, experiment)
+        shutil.copytree(options.clone / folder / "experiments" / name, experiment)
     out = options.directory / name.replace("/", "--")
     shutil.rmtree(out, ignore_errors=True)  # of a try that did not end
-    command = [HEADROOM, "gpu", "l40s", "--until-step", "all", "--out", out, "--", options.python,
-               HERE / "programs" / "peft_method.py", options.directory / "model", name, str(LONGEST)]  # fmt: skip
-    ran = subprocess.run(command, cwd=peft / COMPARISON, env={**os.environ, "PYTHONPATH": str(peft / "src")},
+    program = [HERE / "programs" / COMPARISONS[folder], name]
+    if folder == TEXTS:
+        program += [options.directory / "model", str(LONGEST)]
+    command = [HEADROOM, "gpu", "l40s", "--until-step", "all", "--out", out, "--", options.python, *program]
+    ran = subprocess.run(command, cwd=peft / folder, env={**os.environ, "PYTHONPATH": str(peft / "src")},
                          capture_output=True, text=True)  # fmt: skip
     found = re.search(r"trainable: (\d+) peak reserved: (\d+) MiB", ran.stdout)
     if not found:
@@ -108,7 +116,7 @@ def repeat(name, result, options):
               file=sys.stderr)  # fmt: skip
         return None
     peak = result["train_info"]["accelerator_memory_max"] // 2**20
-    return dict(zip(COLUMNS, [name, trainable, peak, virtual, packages["torch-version"],
+    return dict(zip(COLUMNS, [name, trainable, peak, virtual, pytorch_of(result),
                               packages["transformers-version"], packages["peft-commit-hash"][:8]]))  # fmt: skip
 
 
@@ -138,7 +146,7 @@ def print_table(lines):
     if errors:
         print(f"\nmedian of {len(errors)} {statistics.median(map(abs, errors)):.2f} %, "
               f"{sum(error < 0 for error in errors)} too low, the lowest {min(errors):+.2f} %, "
-              f"the highest {max(errors):+.2f} %")  # fmt: skip
+              f"the highest {max(errors):+.2f} %\n")  # fmt: skip
 
 
 def main():
@@ -153,16 +161,22 @@ def main():
     if not (options.directory / "model" / "config.json").exists():
         write_model(options.directory / "model")
     lines = known_lines()
-    wanted = {name: result for name, result in measured(options.clone).items()
-              if name not in lines and (not options.words or any(word in name for word in options.words))}  # fmt: skip
-    for result in wanted.values():
+    ask = [options.python, "-c", "import torch; print(torch.__version__)"]
+    here = subprocess.run(ask, capture_output=True, text=True).stdout.strip()
+    if not here:
+        sys.exit(f"{options.python} has no PyTorch; --python names an interpreter that has it")
+    wanted = [(name, folder, result) for name, (folder, result) in measured(options.clone).items()
+              if name not in lines and pytorch_of(result) == here
+              and (not options.words or any(word in name for word in options.words))]  # fmt: skip
+    for *_, result in wanted:
         worktree(options.clone, options.directory, result["meta_info"]["package_info"]["peft-commit-hash"])
     with ThreadPoolExecutor(options.jobs) as pool:
-        for line in pool.map(lambda item: repeat(*item, options), wanted.items()):
+        for line in pool.map(lambda each: repeat(*each, options), wanted):
             if line:
                 lines[line["experiment"]] = line
                 write_lines(lines)
-    print_table([lines[name] for name in sorted(lines)])
+    for network in ("llama", "flux"):
+        print_table([lines[name] for name in sorted(lines) if f"/{network}" in name])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Runs one experiment of PEFT's comparison of methods, by its own programs, on texts that only have their lengths.
 
-peft_method.py MODEL EXPERIMENT LONGEST, started in method_comparison/MetaMathQA of PEFT. MODEL is a folder with the
-configuration and the weights, EXPERIMENT a name as in lora/llama-3.2-3B-rank32. Two buckets of 20 batches are trained
+peft_method.py EXPERIMENT MODEL LONGEST, started in method_comparison/MetaMathQA of PEFT. EXPERIMENT is a name as in
+lora/llama-3.2-3B-rank32, MODEL a folder with the configuration and the weights. Two buckets of 20 batches are trained
 on; the longest text of the second one has LONGEST tokens. Nothing is generated. Prints the peak of reserved MiB."""
 
 import sys
@@ -53,7 +53,7 @@ class Tokenizer:
 
 
 def main():
-    model, experiment, longest = sys.argv[1:]
+    experiment, model, longest = sys.argv[1:]
     settings = run.get_train_config
 
     def shorter_settings(path):
