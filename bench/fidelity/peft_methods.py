@@ -83,18 +83,20 @@ def pytorch_of(result):
     return result["meta_info"]["package_info"]["torch-version"]
 
 
-def worktree(clone, directory, commit):
+def checkout(clone, directory, commit):
+    """Returns a folder with PEFT as it was when it was measured."""
     place = directory / f"peft-{commit[:8]}"
     if not place.exists():
-        subprocess.run(["git", "-C", clone, "worktree", "add", "--detach", place, commit], check=True, text=True,
-                       capture_output=True)  # fmt: skip
+        place.mkdir(parents=True)
+        packed = subprocess.run(["git", "-C", clone, "archive", commit], check=True, capture_output=True)
+        subprocess.run(["tar", "x", "-C", place], check=True, input=packed.stdout)
     return place
 
 
 def repeat(name, folder, result, options):
     """Returns the line of an experiment, after it has run on the virtual GPU, or None and says why."""
     packages = result["meta_info"]["package_info"]
-    peft = worktree(options.clone, options.directory, packages["peft-commit-hash"])
+    peft = checkout(options.clone, options.directory, packages["peft-commit-hash"])
     experiment = peft / folder / "experiments" / name
     if not experiment.exists():  # was committed with its result
         shutil.copytree(options.clone / folder / "experiments" / name, experiment)
@@ -169,7 +171,7 @@ def main():
               if name not in lines and pytorch_of(result) == here
               and (not options.words or any(word in name for word in options.words))]  # fmt: skip
     for *_, result in wanted:
-        worktree(options.clone, options.directory, result["meta_info"]["package_info"]["peft-commit-hash"])
+        checkout(options.clone, options.directory, result["meta_info"]["package_info"]["peft-commit-hash"])
     with ThreadPoolExecutor(options.jobs) as pool:
         for line in pool.map(lambda each: repeat(*each, options), wanted):
             if line:
