@@ -11,7 +11,6 @@ with the commit of PEFT that was measured. Weights, texts and images are made he
 the comparison's. DIR gets all that is written. Prints a table as Markdown."""
 
 import argparse
-import csv
 import json
 import os
 import re
@@ -23,8 +22,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-HEADROOM = Path(os.environ.get("HEADROOM_BUILD", HERE.parents[1] / "build")) / "headroom"
+from repeats import HEADROOM, HERE, checkout, read_lines, write_lines
+
 RESULTS = HERE / "peft_methods.csv"
 LONGEST = 694  # tokens; with them the row FITTED is met
 FITTED = "lora/llama-3.2-3B-rank32"
@@ -83,20 +82,16 @@ def pytorch_of(result):
     return result["meta_info"]["package_info"]["torch-version"]
 
 
-def checkout(clone, directory, commit):
+def peft_of(result, options):
     """Returns a folder with PEFT as it was when it was measured."""
-    place = directory / f"peft-{commit[:8]}"
-    if not place.exists():
-        place.mkdir(parents=True)
-        packed = subprocess.run(["git", "-C", clone, "archive", commit], check=True, capture_output=True)
-        subprocess.run(["tar", "x", "-C", place], check=True, input=packed.stdout)
-    return place
+    commit = result["meta_info"]["package_info"]["peft-commit-hash"]
+    return checkout(options.clone, commit, options.directory / f"peft-{commit[:8]}")
 
 
 def repeat(name, folder, result, options):
     """Returns the line of an experiment, after it has run on the virtual GPU, or None and says why."""
     packages = result["meta_info"]["package_info"]
-    peft = checkout(options.clone, options.directory, packages["peft-commit-hash"])
+    peft = peft_of(result, options)
     experiment = peft / folder / "experiments" / name
     if not experiment.exists():  # was committed with its result
         shutil.copytree(options.clone / folder / "experiments" / name, experiment)
@@ -120,20 +115,6 @@ def repeat(name, folder, result, options):
     peak = result["train_info"]["accelerator_memory_max"] // 2**20
     return dict(zip(COLUMNS, [name, trainable, peak, virtual, pytorch_of(result),
                               packages["transformers-version"], packages["peft-commit-hash"][:8]]))  # fmt: skip
-
-
-def known_lines():
-    if not RESULTS.exists():
-        return {}
-    with open(RESULTS, newline="") as rows:
-        return {row["experiment"]: row for row in csv.DictReader(rows)}
-
-
-def write_lines(lines):
-    with open(RESULTS, "w", newline="") as rows:
-        writer = csv.DictWriter(rows, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines[name] for name in sorted(lines))
 
 
 def print_table(lines):
@@ -162,7 +143,7 @@ def main():
     options.clone, options.directory = options.clone.resolve(), options.directory.resolve()
     if not (options.directory / "model" / "config.json").exists():
         write_model(options.directory / "model")
-    lines = known_lines()
+    lines = read_lines(RESULTS)
     ask = [options.python, "-c", "import torch; print(torch.__version__)"]
     here = subprocess.run(ask, capture_output=True, text=True).stdout.strip()
     if not here:
@@ -170,13 +151,13 @@ def main():
     wanted = [(name, folder, result) for name, (folder, result) in measured(options.clone).items()
               if name not in lines and pytorch_of(result) == here
               and (not options.words or any(word in name for word in options.words))]  # fmt: skip
-    for *_, result in wanted:
-        checkout(options.clone, options.directory, result["meta_info"]["package_info"]["peft-commit-hash"])
+    for *_, result in wanted:  # before several need it
+        peft_of(result, options)
     with ThreadPoolExecutor(options.jobs) as pool:
         for line in pool.map(lambda each: repeat(*each, options), wanted):
             if line:
                 lines[line["experiment"]] = line
-                write_lines(lines)
+                write_lines(RESULTS, COLUMNS, [lines[name] for name in sorted(lines)])
     for network in ("llama", "flux"):
         print_table([lines[name] for name in sorted(lines) if f"/{network}" in name])
 

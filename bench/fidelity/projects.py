@@ -9,7 +9,6 @@ contains a WORD (default: all) is run and its line in projects.csv replaced. DIR
 as Markdown."""
 
 import argparse
-import csv
 import os
 import re
 import shutil
@@ -17,8 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-HEADROOM = Path(os.environ.get("HEADROOM_BUILD", HERE.parents[1] / "build")) / "headroom"
+from repeats import HEADROOM, HERE, checkout, read_lines, write_lines
+
 RESULTS = HERE / "projects.csv"
 COLUMNS = ["row", "measured", "virtual", "unit", "here"]
 COMMITS = {"torchtitan": ("9dec370ad26b5f8e9a7333a0e36165018262644b", "."), "torchao": ("v0.8.0", "benchmarks")}
@@ -69,27 +68,17 @@ ROWS = {  # name: (what was measured, how it is repeated)
 }  # fmt: skip
 
 
-def checkout(project, clone, directory):
-    """Returns the folder of the project's program, as it was when it was measured."""
-    commit, folder = COMMITS[project]
-    place = directory / project
-    if not place.exists():
-        place.mkdir(parents=True)
-        packed = subprocess.run(["git", "-C", clone, "archive", commit, ":!tests/assets"], check=True, capture_output=True)
-        subprocess.run(["tar", "x", "-C", place], check=True, input=packed.stdout)
-    return place / folder
-
-
 def repeat(name, options):
     """Returns the line of a row, after it has run on the virtual GPU."""
     measured, (card, program, arguments, pattern, unit) = ROWS[name]
     project = name.split(":")[0]
-    place = checkout(project, getattr(options, project), options.directory)
+    commit, folder = COMMITS[project]
+    place = checkout(getattr(options, project), commit, options.directory / project) / folder
     out = options.directory / re.sub(r"\W+", "-", name)
     shutil.rmtree(out, ignore_errors=True)  # of a try that did not end
     command = [HEADROOM, "gpu", *card.split(), "--until-step", "all", "--out", out, "--", options.python,
                HERE / "programs" / program, *arguments.split()]  # fmt: skip
-    # What the compiler takes while it compiles stays reserved, so nothing may come from its cache.
+    # Memory that the compiler allocates while it compiles stays reserved, as it did there, so its cache is off.
     ran = subprocess.run(command, cwd=place, env={**os.environ, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"},
                          capture_output=True, text=True)  # fmt: skip
     found = re.findall(pattern, ran.stdout + ran.stderr)
@@ -97,13 +86,6 @@ def repeat(name, options):
         sys.exit(f"{name} did not end:\n{ran.stderr[-2000:]}{ran.stdout[-2000:]}")
     here = re.search(r"of PyTorch (\d[^\s);]*)", ran.stdout)[1]
     return dict(zip(COLUMNS, [name, str(measured), found[-1], unit, here]))
-
-
-def known_lines():
-    if not RESULTS.exists():
-        return {}
-    with open(RESULTS, newline="") as rows:
-        return {row["row"]: row for row in csv.DictReader(rows)}
 
 
 def main():
@@ -115,15 +97,12 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     options = parser.parse_intermixed_args()
     options.directory = options.directory.resolve()
-    lines = known_lines()
+    lines = read_lines(RESULTS)
     for name in ROWS:
         if options.words and not any(word in name for word in options.words):
             continue
         lines[name] = repeat(name, options)
-        with open(RESULTS, "w", newline="") as rows:
-            writer = csv.DictWriter(rows, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(lines[key] for key in ROWS if key in lines)
+        write_lines(RESULTS, COLUMNS, [lines[key] for key in ROWS if key in lines])
     print("| run | measured | virtual | error |\n|---|---|---|---|")
     for name in filter(lines.__contains__, ROWS):
         measured, virtual, unit = (lines[name][column] for column in ("measured", "virtual", "unit"))

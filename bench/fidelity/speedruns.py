@@ -11,7 +11,6 @@ the programs, the tokens (220 MB) and the records. Lines of speedruns.csv are re
 programs print them. Prints a table as Markdown."""
 
 import argparse
-import csv
 import os
 import re
 import shutil
@@ -21,9 +20,8 @@ from pathlib import Path
 
 import numpy
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-HEADROOM = Path(os.environ.get("HEADROOM_BUILD", ROOT / "build")) / "headroom"
+from repeats import HEADROOM, HERE, read_lines, write_lines
+
 RESULTS = HERE / "speedruns.csv"
 PEAK = re.compile(r"^peak memory allocated: (\d+) MiB reserved: (\d+) MiB", re.MULTILINE)
 ITERATIONS = re.compile(r"^( +num_iterations *(?:: int)? *= *)\d+", re.MULTILINE)
@@ -85,13 +83,6 @@ def repeat(name, options):
                               here, *map(int, found.groups())]))  # fmt: skip
 
 
-def known_lines():
-    if not RESULTS.exists():
-        return {}
-    with open(RESULTS, newline="") as rows:
-        return {row["record"]: row for row in csv.DictReader(rows)}
-
-
 def print_table(lines):
     print("| record | PyTorch | allocated (MiB) | virtual | reserved (MiB) | virtual |\n|---|---|---|---|---|---|")
     for row in lines:
@@ -122,12 +113,9 @@ def main():
             (tokens / f"fineweb_{kind}_000002.bin").symlink_to(f"fineweb_{kind}_000001.bin")
     for name in options.names:
         line = repeat(name, options)
-        lines = {**known_lines(), name: line}
-        with open(RESULTS, "w", newline="") as rows:
-            writer = csv.DictWriter(rows, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(lines[key] for key in sorted(lines))
-    print_table(known_lines().values())
+        lines = {**read_lines(RESULTS), name: line}
+        write_lines(RESULTS, COLUMNS, [lines[key] for key in sorted(lines)])
+    print_table(read_lines(RESULTS).values())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import pytest
 from conftest import HEADROOM, environment_python
 
 FIDELITY = Path(__file__).resolve().parents[2] / "bench" / "fidelity"
+sys.path.append(str(FIDELITY))  # its programs import each other
 
 
 def module_of(name):
