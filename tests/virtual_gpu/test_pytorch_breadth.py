@@ -328,6 +328,26 @@ def test_a_function_that_is_excluded_from_compiled_code_stays_so_when_the_compil
     assert "truediv" not in answer.first_line, "halve"
 
 
+@pytest.mark.program("""
+import torch
+from torch._dynamo.utils import clear_compilation_metrics, get_compilation_metrics
+clear_compilation_metrics()
+double = torch.compile(lambda x: x * 2, backend="eager")
+@torch.compiler.disable(recursive=False)
+def excluded(x):
+    return double(x)
+class Halves(torch.nn.Module):
+    def forward(self, x):
+        return excluded(x + 1) + 3
+half = Halves()
+half.compile(backend="eager")
+half(torch.randn(4, device="cuda"))
+print(*[metric.co_name.split("_at_")[0] for metric in get_compilation_metrics()])
+""")
+def test_functions_of_headroom_between_compiled_ones_are_not_compiled(printed):
+    assert printed == ["forward <lambda> torch_dynamo_resume_in_forward"]
+
+
 def test_memory_of_generated_code_without_known_lines_is_reported_with_pytorch_2_6(gpu):
     answer = gpu("rtx4090", python=python_of("pytorch-2.6"), program="""
 from torch._inductor.codecache import PyCodeCache

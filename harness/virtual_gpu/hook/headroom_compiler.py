@@ -4,7 +4,9 @@ without. One that compiles need not compile all kernels that it, or a kernel of 
 
 import functools
 import math
+import os
 import sys
+import types
 import weakref
 
 excluded = weakref.WeakSet()  # functions to exclude from compiled code, once there may be any
@@ -54,6 +56,23 @@ def use(_):
     is_loaded = True
     for function in excluded:
         del function.__dynamo_disable
+    leave_out_own_functions()
+
+
+def leave_out_own_functions():
+    """Keeps the compiler from compiling the functions of Headroom that run between compiled ones. Those that compiled
+    code calls are still compiled with it, so that it is not interrupted."""
+    from torch._dynamo import trace_rules
+
+    here, is_left_out = os.path.dirname(__file__) + os.sep, trace_rules.check
+
+    @functools.wraps(is_left_out)
+    def check(found, *arguments, **named):
+        if isinstance(found, types.CodeType) and found.co_filename.startswith(here):
+            return True
+        return is_left_out(found, *arguments, **named)
+
+    trace_rules.check = check
 
 
 def try_without_compiling(autotune):

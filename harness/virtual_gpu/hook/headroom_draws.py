@@ -8,6 +8,7 @@ import torch
 from headroom_known import FOLLOW, MOST_ELEMENTS, Unknown, Used, first_tensor, is_known, on_host, remember
 
 MOST_DRAWN = 1 << 22  # elements of a tensor from which positions are drawn without repetition
+MOST_FOUND = 1 << 19  # positions of one element each; quantization looks for the nearest number of each weight
 MOST_GENERATED = 1 << 16  # elements of a result of a generator that does not hold integers
 
 # Calls that return positions of elements of their input. Unknown positions are drawn at random, so routers of
@@ -77,6 +78,8 @@ def draw(name, function, args, kwargs, result):
             remember(positions, torch.randperm(len(positions), generator=RANDOM, device="cpu"))
         return
     if name in ("max", "min") and positions is result:
+        return
+    if name in FINDS_ONE and positions.numel() > MOST_FOUND:
         return
     Used.drawn = True
     if name not in FINDS_ONE and args[0].numel() <= MOST_DRAWN:

@@ -166,3 +166,21 @@ for reentrant, preserve in ((False, True), (True, True), (False, False), (True, 
 """)
 def test_checkpointing_repeats_the_choice_of_experts(printed):
     assert printed == ["8 1024 True"] * 4
+
+
+@pytest.mark.program("""
+import resource
+import torch
+table = torch.linspace(-1, 1, 16, device="cuda")
+def nearest(weights):
+    return (weights.unsqueeze(-1) - table).abs().min(-1).indices
+def used():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+kept = [nearest(torch.randn(1 << 20, device="cuda"))]
+before = used()
+kept += [nearest(torch.randn(1 << 20, device="cuda")) for _ in range(32)]  # 256 MiB on the card
+print(used() - before < 64 << 10 or used() - before)
+print(len(nearest(torch.randn(1 << 12, device="cuda")).unique()))
+""")
+def test_the_nearest_numbers_of_weights_that_are_quantized_are_not_drawn(printed):
+    assert printed == ["True", "16"]
