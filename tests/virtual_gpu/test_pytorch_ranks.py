@@ -166,6 +166,29 @@ torch.ops.symm_mem.one_shot_all_reduce(own.view(torch.float32), "sum", torch.dis
     assert answer.output.count("(4, 8) 10") == 2
 
 
+def test_memory_of_a_rank_that_is_alone_stands_for_that_of_the_others(gpu, pytorch):
+    world = random.choice([2, 4, 8])
+    answer = gpu("h100", "--world", str(world), python=pytorch, program="""
+import torch
+import torch.distributed._symmetric_memory as symmetric
+torch.distributed.init_process_group("nccl")
+group = torch.distributed.group.WORLD
+before = torch.cuda.mem_get_info()[0]
+own = symmetric.empty(6 * 2**20, dtype=torch.uint8, device="cuda")
+taken = before - torch.cuda.mem_get_info()[0] >> 20
+memory = symmetric.rendezvous(own, group)
+memory.barrier()
+of_last = memory.get_buffer(group.size() - 1, (4, 8), torch.float32)
+print(tuple(of_last.shape), of_last.data_ptr() == own.data_ptr(), taken, symmetric.rendezvous(own + 1, group))
+part, weights = torch.randn(64, 32, device="cuda"), torch.randn(32, 16, device="cuda")
+whole, (product,) = torch.ops.symm_mem.fused_all_gather_matmul(part, [weights], 0, group.group_name)
+print(*whole.shape, *product.shape)
+print(*torch.ops.symm_mem.fused_matmul_reduce_scatter(whole, weights, "avg", 0, group.group_name).shape)
+""")
+    assert answer.output.splitlines()[:3] == [
+        "(4, 8) True 8 None", f"{64 * world} 32 {64 * world} 16", "64 16"], answer.errors
+
+
 def test_two_ranks_on_one_gpu_get_the_error_of_nccl(gpu, pytorch, tmp_path):
     (tmp_path / "ranks.py").write_text("""
 import os
