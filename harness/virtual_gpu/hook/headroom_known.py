@@ -5,6 +5,7 @@ import functools
 import os
 import sys
 import threading
+import weakref
 
 import headroom_divisors
 import headroom_lines
@@ -12,6 +13,8 @@ import headroom_lines
 # A real GPU, under `headroom capture`, computes its values.
 FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off" and "HEADROOM_GPU_CAPTURE" not in os.environ
 MOST_ELEMENTS = 1 << 24  # elements of a followed tensor
+MOST_BYTES = 1 << 30  # bytes of all values of at least LEAST_BYTES that are kept at once
+LEAST_BYTES = 1 << 20
 # Attribute of a tensor: ([version at its last known change, whether its value was drawn], value on the host).
 # A view shares the list with the tensor that it is a view of.
 VALUE = "_headroom_value"
@@ -168,6 +171,35 @@ def remember(tensor, value, source=None):
         known = held_by(source)[0]
     known[:] = version_of(tensor), known[1] or Used.drawn
     setattr(tensor, VALUE, (known, value))
+    size = value.element_size() * held_elements(value)
+    if size >= LEAST_BYTES:
+        large.add(tensor, size)
+
+
+class Large:
+    """Tensors with large values, in the order in which the values were recorded. The first ones are forgotten where all
+    would take more than MOST_BYTES of the machine's memory."""
+
+    def __init__(self):
+        self.tensors, self.bytes = {}, 0  # by the tensor's id: (weak reference, bytes)
+
+    def add(self, tensor, size):
+        key = id(tensor)
+        self.leave_out(key)
+        self.tensors[key] = weakref.ref(tensor, lambda _: self.leave_out(key)), size
+        self.bytes += size
+        while self.bytes > MOST_BYTES:
+            first = next(iter(self.tensors))
+            forgotten = self.tensors[first][0]()
+            self.leave_out(first)
+            if forgotten is not None:
+                vars(forgotten).pop(VALUE, None)
+
+    def leave_out(self, key):
+        self.bytes -= self.tensors.pop(key, (None, 0))[1]
+
+
+large = Large()
 
 
 class Expected:

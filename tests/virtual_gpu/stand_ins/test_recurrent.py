@@ -92,7 +92,7 @@ print(sum(p.numel() for p in lstm.parameters()))
     assert roles["weights"] == weights
     assert roles["optimizer state"] == 2 * weights
     assert roles["activations"] > 16 * 32 * 2 * 2 * 5 * 512 * 4
-    assert "sizes estimated: cudnnGetRNNTempSpaceSizes" in answer.output
+    assert "sizes estimated: memory of cuDNN (cudnnGetRNNTempSpaceSizes" in answer.output
 
 
 def test_a_padded_batch_of_sequences_trains(gpu, pytorch):

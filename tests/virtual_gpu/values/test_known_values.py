@@ -337,3 +337,15 @@ def test_values_are_not_followed_where_they_are_switched_off(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + "print(bool((mask <= 1).all()))",
                  environment={"HEADROOM_GPU_VALUES": "off"})
     assert printed_by(answer) == ["False"]
+
+
+@pytest.mark.program("""
+import torch
+kept = [torch.full((1 << 23,), number).cuda() for number in range(1, 21)]  # 64 MiB each
+print(kept[0].max().item(), kept[-1].max().item(), kept[-10].max().item())
+del kept[5:]
+kept[0].fill_(7)
+print(kept[0].max().item())
+""")
+def test_the_oldest_large_values_are_forgotten_when_all_would_take_too_much_memory(printed):
+    assert printed == ["0 20 11", "7"]

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "harness/base/text.h"
 #include "harness/cli/text/gpu/frameworks_text.h"
@@ -135,13 +137,30 @@ std::string what_to_try(const GpuAnswer& answer) {
   return text;
 }
 
-// Names functions that were asked for sizes, and how often, in one line; "" if there are none.
+// Says what a function is asked for the size of; "" for one of another library.
+std::string_view thing_of(std::string_view function) {
+  constexpr std::pair<std::string_view, std::string_view> kThings[] = {
+      {"cudnnBackend", "workspaces of convolutions by cuDNN"},
+      {"cudnn", "memory of cuDNN"},
+      {"cufft", "work areas of cuFFT"},
+      {"cusolver", "workspaces of cuSOLVER"},
+      {"cusparse", "buffers of cuSPARSE"},
+      {"nccl", "buffers of NCCL"}};
+  for (const auto& [beginning, thing] : kThings)
+    if (function.starts_with(beginning)) return thing;
+  return "";
+}
+
+// Says what functions were asked for the size of, and how often, in one line; "" if there are none.
 std::string calls_text(const std::string& what,
                        const std::map<std::string, std::uint64_t>& functions) {
   std::vector<std::string> names;
-  for (const auto& [function, calls] : functions)
-    names.push_back(
-        fmt::format("{} (called {} time{})", printable(function), calls, calls == 1 ? "" : "s"));
+  for (const auto& [function, calls] : functions) {
+    const std::string call =
+        fmt::format("{}, called {} time{}", printable(function), calls, calls == 1 ? "" : "s");
+    const std::string_view thing = thing_of(function);
+    names.push_back(thing.empty() ? call : fmt::format("{} ({})", thing, call));
+  }
   return names.empty() ? "" : fmt::format("  {}: {}\n", what, fmt::join(names, ", "));
 }
 
