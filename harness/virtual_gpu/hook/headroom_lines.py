@@ -5,6 +5,8 @@ import os
 import re
 import sys
 
+CALLS_MODULE = "/torch/nn/modules/module.py"
+
 
 @functools.cache
 def cell_of(filename):
@@ -72,7 +74,26 @@ def most_telling(files):
 
 def line_of(frames):
     """Returns the line that is told of an allocation."""
-    at = most_telling([frame["filename"] for frame in frames])
+    files = [frame["filename"] for frame in frames]
+    at = most_telling(files)
     if at is None:
         return "(backward pass: no Python line)"
-    return place_of(frames[at]["filename"], frames[at]["line"])
+    if is_users(files[at]):
+        at = line_in_model_of_library(files[:at], at)
+    return place_of(files[at], frames[at]["line"])
+
+
+def line_in_model_of_library(files, caller):
+    """Returns the position of a library's innermost line, if the library called its model, as Trainer.train() of
+    transformers does, or else `caller`: all that such a training allocates would be told of that one line of the
+    program. `files` are those of the frames inside of that line, from the innermost on."""
+    calls = [position for position, name in enumerate(files) if name.endswith(CALLS_MODULE)]
+    if not calls:
+        return caller
+    outside = next(filter(is_not_torchs, files[calls[-1]:]), "")
+    inside = (position for position in range(calls[-1]) if is_librarys(files[position]))
+    return next(inside, caller) if is_librarys(outside) else caller
+
+
+def is_not_torchs(filename):
+    return "-packages/torch/" not in filename and is_not_between(filename)

@@ -154,14 +154,15 @@ std::string_view thing_of(std::string_view function) {
 // Says what functions were asked for the size of, and how often, in one line; "" if there are none.
 std::string calls_text(const std::string& what,
                        const std::map<std::string, std::uint64_t>& functions) {
-  std::vector<std::string> names;
-  for (const auto& [function, calls] : functions) {
-    const std::string call =
-        fmt::format("{}, called {} time{}", printable(function), calls, calls == 1 ? "" : "s");
-    const std::string_view thing = thing_of(function);
-    names.push_back(thing.empty() ? call : fmt::format("{} ({})", thing, call));
-  }
-  return names.empty() ? "" : fmt::format("  {}: {}\n", what, fmt::join(names, ", "));
+  std::map<std::string_view, std::vector<std::string>> calls_by_thing;
+  for (const auto& [function, calls] : functions)
+    calls_by_thing[thing_of(function)].push_back(
+        fmt::format("{}, called {} time{}", printable(function), calls, calls == 1 ? "" : "s"));
+  std::vector<std::string> parts;
+  for (const auto& [thing, calls] : calls_by_thing)
+    parts.push_back(thing.empty() ? fmt::format("{}", fmt::join(calls, "; "))
+                                  : fmt::format("{} ({})", thing, fmt::join(calls, "; ")));
+  return parts.empty() ? "" : fmt::format("  {}: {}\n", what, fmt::join(parts, ", "));
 }
 
 std::string not_known_text(const GpuAnswer& answer) {
