@@ -37,8 +37,12 @@ class Lines:
             while frame is not None:
                 places.append((frame.f_code.co_filename, frame.f_lineno))
                 frame = frame.f_back
-        place = places[headroom_lines.most_telling([filename for filename, _ in places]) or 0]
-        line = os.path.basename(headroom_lines.place_of(*place))
+        files = [filename for filename, _ in places]
+        at = headroom_lines.most_telling(files) or 0
+        line = os.path.basename(headroom_lines.place_of(*places[at]))
+        inside = next(filter(headroom_lines.is_librarys, files[:at]), None)
+        if inside is not None:
+            line += f" (in {headroom_lines.place_of(*places[files.index(inside)])})"
         self.lines[line] = self.lines.get(line, 0) + 1
 
     def words(self):
