@@ -1,4 +1,4 @@
-"""The memory of each module, named by the path of PyTorch's modules."""
+"""The memory of each module, named by the path of PyTorch's modules, and of the lines of a library's model."""
 
 import random
 
@@ -218,3 +218,43 @@ for _ in range(2):
 def test_modules_have_their_own_names_under_wrappers(recorded):
     weights = {name for name, roles in modules(recorded.devices[0]).items() if "weights" in roles}
     assert weights == {"up", "down"}
+
+
+def test_what_a_librarys_loop_allocates_in_its_model_is_attributed_to_the_librarys_lines(gpu, pytorch, tmp_path):
+    package = tmp_path / "site-packages" / "loops"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("""
+import torch
+class Wide(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wide = torch.nn.Linear(64, 4096, bias=False)
+    def forward(self, x):
+        return self.wide(x).relu().sum()
+def train(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(2):
+        loss = model(torch.ones(256, 64, device="cuda"))
+        loss.backward()
+        optimizer.step()
+        loss.item()
+""")
+    program = f"""
+import sys
+sys.path.insert(0, {str(package.parent)!r})
+import torch, loops
+class Own(loops.Wide):
+    def forward(self, x):
+        return self.wide(x).relu().sum()
+model = WHICH().cuda()
+loops.train(model)
+"""
+
+    def lines(which):
+        answer = gpu("rtx4090", "--until-step", "all", python=pytorch, program=program.replace("WHICH", which))
+        assert "does not compute them: program.py:9 (in loops/__init__.py:15)\n" in answer.output
+        return [share["name"].split("/")[-1] for share in answer.figures["frameworks"][0]["devices"][0]["lines"]]
+
+    of_library, of_program = lines("loops.Wide"), lines("Own")
+    assert {"__init__.py:8", "program.py:8", "program.py:9"} <= set(of_library), "activations, weights, state"
+    assert "program.py:7" in of_program and "__init__.py:8" not in of_program

@@ -40,9 +40,9 @@ class Lines:
         files = [filename for filename, _ in places]
         at = headroom_lines.most_telling(files) or 0
         line = os.path.basename(headroom_lines.place_of(*places[at]))
-        inside = next(filter(headroom_lines.is_librarys, files[:at]), None)
+        inside = headroom_lines.innermost_of_library(files[:at])
         if inside is not None:
-            line += f" (in {headroom_lines.place_of(*places[files.index(inside)])})"
+            line += f" (in {headroom_lines.place_of(*places[inside])})"
         self.lines[line] = self.lines.get(line, 0) + 1
 
     def words(self):
@@ -181,8 +181,8 @@ def remember(tensor, value, source=None):
 
 
 class Large:
-    """Tensors with large values, in the order in which the values were recorded. The first ones are forgotten where all
-    would take more than MOST_BYTES of the machine's memory."""
+    """Tensors whose known values are large, in the order in which the values were recorded. The oldest values are
+    forgotten when all together would take more than MOST_BYTES of the machine's memory."""
 
     def __init__(self):
         self.tensors, self.bytes = {}, 0  # by the tensor's id: (weak reference, bytes)

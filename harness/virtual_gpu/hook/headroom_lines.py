@@ -55,6 +55,11 @@ def is_librarys(filename):
     return re.search("-packages/(?!(torch|jax|tensorflow)/)", filename) is not None
 
 
+def innermost_of_library(files):
+    """Returns the position of the innermost frame of an installed library, or None."""
+    return next((position for position, name in enumerate(files) if is_librarys(name)), None)
+
+
 def is_not_between(filename):
     """Whether a frame is that of a caller. PyTorch 2.15 chooses the kernel of some operators in Python. What has no
     file is generated, such as the operators of TorchScript's backward pass."""
@@ -73,7 +78,7 @@ def most_telling(files):
 
 
 def line_of(frames):
-    """Returns the line that is told of an allocation."""
+    """Returns the line to which an allocation is attributed."""
     files = [frame["filename"] for frame in frames]
     at = most_telling(files)
     if at is None:
@@ -84,15 +89,14 @@ def line_of(frames):
 
 
 def line_in_model_of_library(files, caller):
-    """Returns the position of a library's innermost line, if the library called its model, as Trainer.train() of
-    transformers does, or else `caller`: all that such a training allocates would be told of that one line of the
-    program. `files` are those of the frames inside of that line, from the innermost on."""
+    """Returns the position of a library's innermost line if the library itself called the model, as Trainer.train() of
+    transformers does, or else `caller`. Otherwise one line of the program would hold nearly all of such a training.
+    `files` are those of the frames inside of that line, from the innermost on."""
     calls = [position for position, name in enumerate(files) if name.endswith(CALLS_MODULE)]
-    if not calls:
+    if not calls or not is_librarys(next(filter(is_not_torchs, files[calls[-1]:]), "")):
         return caller
-    outside = next(filter(is_not_torchs, files[calls[-1]:]), "")
-    inside = (position for position in range(calls[-1]) if is_librarys(files[position]))
-    return next(inside, caller) if is_librarys(outside) else caller
+    inside = innermost_of_library(files[:calls[-1]])
+    return caller if inside is None else inside
 
 
 def is_not_torchs(filename):
